@@ -1,0 +1,101 @@
+"""Texts as they come, to batches of UTF-8: one buffer and its offsets."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from simdup.text import Bytes, Offsets, encode, running_total
+
+# A batch ends at whichever comes first. Its tokens and hashes then stay within the processor's cache.
+BATCH_BYTES = 1 << 19
+BATCH_TEXTS = 1 << 12
+
+
+class Batch(NamedTuple):
+    """Texts in UTF-8, one after the other: text d is ``data[offsets[d] : offsets[d + 1]]``."""
+
+    data: Bytes
+    offsets: Offsets
+
+
+def one_text(text: str) -> Batch:
+    """The batch of one text."""
+    data = np.frombuffer(encode(text), np.uint8)
+    return Batch(data, np.array([0, len(data)]))
+
+
+def batches(texts: Iterable[str]) -> Iterator[Batch]:
+    """Cut texts into batches: an iterable is read once and never further than a batch, a column is not copied.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `simdup.fingerprint` says, with the position of what is no text.
+    """
+    if isinstance(texts, str | bytes | bytearray | Mapping) or not isinstance(texts, Iterable):
+        raise TypeError(f"texts come as a string or as an iterable of strings, not as {type(texts).__name__}")
+    if isinstance(texts, pa.Array | pa.ChunkedArray) or hasattr(texts, "__arrow_c_stream__"):
+        yield from _of_column(texts)
+    else:
+        yield from _of_iterable(texts)
+
+
+def _of_iterable(texts: Iterable[str]) -> Iterator[Batch]:
+    waiting: list[str] = []
+    size = 0
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            hint = ": decode it first" if isinstance(text, bytes | bytearray) else ""
+            raise TypeError(f"text {position} is {type(text).__name__}, not str{hint}")
+        waiting.append(text)
+        size += len(text)
+        if size >= BATCH_BYTES or len(waiting) == BATCH_TEXTS:
+            yield _of_list(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield _of_list(waiting)
+
+
+def _of_list(texts: list[str]) -> Batch:
+    try:
+        return _of_array(pa.array(texts, pa.large_string()))
+    except UnicodeEncodeError:  # a lone surrogate
+        encoded = list(map(encode, texts))
+        return Batch(np.frombuffer(b"".join(encoded), np.uint8), running_total(list(map(len, encoded))))
+
+
+def _of_column(column: Any) -> Iterator[Batch]:
+    chunked = column if isinstance(column, pa.ChunkedArray) else None
+    if chunked is None:
+        chunked = pa.chunked_array([column] if isinstance(column, pa.Array) else column)
+    if pa.types.is_dictionary(chunked.type):
+        chunked = chunked.cast(chunked.type.value_type)
+    kind = chunked.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise TypeError(f"texts come as a column of strings, not of {kind}")
+    if chunked.null_count:
+        position = pc.index(chunked.is_null(), True).as_py()
+        raise ValueError(f"text {position} is null: fill or drop nulls first")
+    for chunk in chunked.chunks:
+        try:
+            chunk.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"the column is damaged: {error}") from error
+        batch = _of_array(chunk.cast(pa.large_string()))
+        start, texts = 0, len(batch.offsets) - 1
+        while start < texts:
+            full = int(np.searchsorted(batch.offsets, batch.offsets[start] + BATCH_BYTES))
+            stop = min(max(full, start + 1), start + BATCH_TEXTS, texts)
+            yield Batch(batch.data, batch.offsets[start : stop + 1])
+            start = stop
+
+
+def _of_array(array: "pa.LargeStringArray") -> Batch:
+    _, offsets, data = array.buffers()
+    return Batch(
+        np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8),
+        np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1],
+    )

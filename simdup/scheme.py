@@ -1,0 +1,217 @@
+"""A Scheme: everything that decides how a text becomes a fingerprint, and its stable id."""
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass, fields, replace
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from simdup.files import whole
+
+Unit = Literal["word", "char"]
+Weight = Literal["tf", "set", "idf"]
+Hash = Literal["xxh64", "blake2b"]
+
+# Weights are kept in steps of this size, as integers: sums are then exact, in whatever order they are taken.
+WEIGHT_STEP = 2.0**-20
+_LARGEST_WEIGHT = 2.0**20
+
+# How an id names the two ways to read a text. Another Unicode table would be another name.
+_NORMALIZED, _RAW = "nfkc14", "raw"
+
+_LONGEST_NGRAM = 1_000
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class IdfTable:
+    """Inverse document frequencies of features, fitted by `simdup.fit_idf` or given to `simdup.idf_table`.
+
+    Weights are multiples of `WEIGHT_STEP` (2^-20), stored as integers. A feature that the table does not hold
+    weighs `unseen` steps: for a fitted table that is ln(n), as if it stood on one of the n pages.
+    """
+
+    features: NDArray[np.uint64]
+    """The first 64 bits of each feature's hash, ascending, shape (n,)."""
+    weights: NDArray[np.int64]
+    """The weight of each feature in steps, shape (n,)."""
+    unseen: int
+    """The weight of every other feature in steps."""
+
+    def __post_init__(self) -> None:
+        features = np.ascontiguousarray(self.features, np.uint64)
+        weights = np.ascontiguousarray(self.weights, np.int64)
+        if features.shape != weights.shape or features.ndim != 1 or np.any(features[1:] <= features[:-1]):
+            raise ValueError("an idf table takes one weight per feature and its features in ascending order")
+        if weights.size and weights.min() < 0 or self.unseen < 0:
+            raise ValueError("an idf table takes no negative weight")
+        features.flags.writeable = weights.flags.writeable = False
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits that name the table's contents."""
+        state = hashlib.blake2b(self.unseen.to_bytes(8, "little"), digest_size=8)
+        state.update(self.features.astype("<u8"))
+        state.update(self.weights.astype("<i8"))
+        return state.hexdigest()
+
+    def lookup(self, features: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The weights in steps of features given by the first 64 bits of their hashes, shape (m,)."""
+        if not len(self.features):
+            return np.full(len(features), self.unseen, np.int64)
+        at = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
+        return np.where(self.features[at] == features, self.weights[at], self.unseen)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdfTable) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def weight_steps(value: float) -> int:
+    """A weight as a whole number of `WEIGHT_STEP`, or ValueError for one that is no weight."""
+    if not 0 <= value <= _LARGEST_WEIGHT:
+        raise ValueError(f"{value!r} is no idf weight: give a finite number from 0 to 2^20")
+    return round(value / WEIGHT_STEP)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How a text becomes a fingerprint.
+
+    Parameters
+    ----------
+    unit
+        What a token is: a "word", or a "char" of a word with its combining marks.
+    ngram
+        How many consecutive tokens make a feature, 1 or more. A text of fewer tokens is one feature.
+    bits
+        Width of the fingerprint: 64, 128 or 256.
+    weight
+        "tf": a feature counts as often as it occurs; "set": once; "idf": as often as it occurs times its
+        weight in `idf`.
+    hash
+        "xxh64", or "blake2b" as in the article (about half as fast).
+    normalize
+        Whether texts are normalised and split into words (`simdup.text`), or only split on white space.
+    idf
+        The table for ``weight="idf"``, from `simdup.fit_idf` or `simdup.idf_table`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a value outside the above.
+
+    Notes
+    -----
+    DEFAULTS
+    """
+
+    unit: Unit = "word"
+    ngram: int = 2
+    bits: int = 128
+    weight: Weight = "tf"
+    hash: Hash = "xxh64"
+    normalize: bool = True
+    idf: IdfTable | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in (("unit", get_args(Unit)), ("weight", get_args(Weight)), ("hash", get_args(Hash))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}")
+        for name in ("ngram", "bits"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise TypeError(f"{name}={value!r}: give an int")
+            object.__setattr__(self, name, int(value))
+        if self.bits not in (64, 128, 256):
+            raise ValueError(f"bits={self.bits}: choose 64, 128 or 256")
+        if not 1 <= self.ngram <= _LONGEST_NGRAM:
+            raise ValueError(f"ngram={self.ngram}: choose 1 to {_LONGEST_NGRAM}")
+        if not isinstance(self.normalize, bool):
+            raise TypeError(f"normalize={self.normalize!r}: give True or False")
+        if self.idf is not None and not isinstance(self.idf, IdfTable):
+            raise TypeError(f"idf={self.idf!r}: give what simdup.fit_idf or simdup.idf_table made")
+        if self.idf is not None and self.weight != "idf":
+            raise ValueError(f"weight={self.weight!r} takes no idf table: say weight='idf'")
+
+    @property
+    def id(self) -> str:
+        """A short, stable string that names everything a fingerprint depends on, such as ``word3-64-tf-xxh64-nfkc14``.
+
+        Equal ids mean equal fingerprints, under every Python version and platform. With ``weight="idf"`` it
+        holds a digest of the table, or ``unfitted``.
+        """
+        weight = self.weight
+        if weight == "idf":
+            weight += f".{self.idf.digest if self.idf else 'unfitted'}"
+        return f"{self.unit}{self.ngram}-{self.bits}-{weight}-{self.hash}-{_NORMALIZED if self.normalize else _RAW}"
+
+    @classmethod
+    def from_id(cls, text: str) -> "Scheme":
+        """The scheme that an `id` names; of an idf scheme the table is not in the id, so use `save` and `load`."""
+        match = re.fullmatch(r"(word|char)(\d+)-(\d+)-(tf|set)-(\w+)-(\w+)", text)
+        if not match or match[6] not in (_NORMALIZED, _RAW):
+            raise ValueError(f"{text!r} is no scheme id of this version: give one such as {Scheme().id!r}")
+        unit, ngram, bits, weight, name, form = match.groups()
+        return cls(unit, int(ngram), int(bits), weight, name, form == _NORMALIZED)  # type: ignore[arg-type]
+
+    @property
+    def words(self) -> int:
+        """How many 64-bit words a fingerprint has."""
+        return self.bits // 64
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the scheme, with its idf table if it has one, to a Parquet file (whole or not at all)."""
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "idf"}
+        table = self.idf or IdfTable(np.empty(0, np.uint64), np.empty(0, np.int64), 0)
+        about = {"format": _FORMAT, "id": self.id, "scheme": options, "fitted": self.idf is not None}
+        columns = pa.table({"feature": table.features, "weight": table.weights})
+        about["unseen"] = table.unseen
+        with whole(path) as temporary:
+            pq.write_table(columns.replace_schema_metadata({"simdup": json.dumps(about)}), temporary)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Scheme":
+        """Read a scheme that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, is none of ours, or was written by a newer version.
+        """
+        try:
+            columns = pq.read_table(path)
+            about = json.loads((columns.schema.metadata or {})[b"simdup"])
+            form = int(about["format"])
+        except (pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{os.fspath(path)}: not a scheme that simdup saved, or damaged ({error})") from error
+        if form > _FORMAT:
+            raise ValueError(f"{os.fspath(path)}: written by a newer simdup (format {form}): upgrade simdup")
+        scheme = cls(**about["scheme"])
+        if about["fitted"]:
+            arrays = [columns[name].to_numpy() for name in ("feature", "weight")]
+            scheme = replace(scheme, idf=IdfTable(*arrays, about["unseen"]))
+        if scheme.id != about["id"]:
+            raise ValueError(f"{os.fspath(path)}: damaged: it says {about['id']} and holds {scheme.id}")
+        return scheme
+
+
+def same_scheme(left: Scheme, right: Scheme) -> Scheme:
+    """The one scheme of two things that are to meet, or ValueError: different schemes never meet."""
+    if left is not right and left.id != right.id:
+        raise ValueError(f"fingerprints of different schemes cannot be compared: {left.id} and {right.id}")
+    return left
+
+
+ARTICLE = Scheme("word", 1, 64, "tf", "blake2b", normalize=False)
+"""The article's scheme: words split on white space, unnormalised, 64 bits, term frequency, BLAKE2b."""
