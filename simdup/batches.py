@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from simdup.text import Bytes, Offsets, encode, running_total
+from simdup.text import Bytes, Offsets, encode, joined
 
 # A batch ends at whichever comes first. Its tokens and hashes then stay within the processor's cache.
-BATCH_BYTES = 1 << 19
+BATCH_BYTES = 1 << 20
 BATCH_TEXTS = 1 << 12
 
 
@@ -23,8 +23,7 @@ class Batch(NamedTuple):
 
 def one_text(text: str) -> Batch:
     """The batch of one text."""
-    data = np.frombuffer(encode(text), np.uint8)
-    return Batch(data, np.array([0, len(data)]))
+    return Batch(*joined([encode(text)]))
 
 
 def batches(texts: Iterable[str]) -> Iterator[Batch]:
@@ -63,8 +62,7 @@ def _of_list(texts: list[str]) -> Batch:
     try:
         return _of_array(pa.array(texts, pa.large_string()))
     except UnicodeEncodeError:  # a lone surrogate
-        encoded = list(map(encode, texts))
-        return Batch(np.frombuffer(b"".join(encoded), np.uint8), running_total(list(map(len, encoded))))
+        return Batch(*joined(list(map(encode, texts))))
 
 
 def _of_column(column: Any) -> Iterator[Batch]:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from simdup.batches import Batch, batches, one_text
 from simdup.hashing import hash_ngrams, hash_strings
 from simdup.scheme import IdfTable, Scheme, Weight, weight_steps
-from simdup.text import Offsets, running_total, tokenize
+from simdup.text import tokenize
 
 Words = NDArray[np.uint64]
 Counts = NDArray[np.int64]
@@ -174,6 +174,7 @@ def uint64(words: ArrayLike) -> Words:
 
 _MODES: dict[Weight, int] = {"tf": 0, "set": 1, "idf": 2}
 _SET, _IDF = 1, 2
+_NO_WEIGHTS = np.empty(0, np.int64)
 
 
 @njit(inline="always")
@@ -181,6 +182,38 @@ def _add(one, two, four):  # type: ignore[no-untyped-def]
     """A full adder of 64 one-bit columns: sum and carry."""
     half = one ^ two
     return half ^ four, one & two | half & four
+
+
+@njit(nogil=True, cache=True)
+def _different(hashes, seen, rows):  # type: ignore[no-untyped-def]
+    """Put the row of each different first hash word into `rows` and return how many there are.
+
+    `seen` is scratch for a hash table, of four times as many slots as rows or more.
+    """
+    slots = 64
+    while slots < 4 * len(hashes):
+        slots *= 2
+    empty = np.uint64(0)  # the mark of an empty slot: a number that none of the hashes is
+    clashes = True
+    while clashes:
+        clashes = False
+        for row in range(len(hashes)):
+            clashes |= hashes[row, 0] == empty
+        empty += np.uint64(clashes)
+    seen[:slots] = empty
+    mask = np.uint64(slots - 1)
+    different = 0
+    for row in range(len(hashes)):
+        key = hashes[row, 0]
+        slot = key & mask
+        there = seen[slot]
+        while (there != empty) & (there != key):
+            slot = slot + np.uint64(1) & mask
+            there = seen[slot]
+        seen[slot] = key
+        rows[different] = row
+        different += np.int64(there == empty)
+    return different
 
 
 @njit(nogil=True, cache=True)
@@ -203,29 +236,12 @@ def _vote(hashes, weights, offsets, mode, words, features):  # type: ignore[no-u
     sums = np.empty(64, np.int64)
     for text in range(len(features)):
         start, stop = offsets[text], offsets[text + 1]
-        slots = 64
-        while slots < 4 * (stop - start):
-            slots *= 2
-        seen[:slots] = none
-        mask = np.uint64(slots - 1)
-        zero_is_new = True
-        different = 0
-        for row in range(start, stop):
-            key = hashes[row, 0]
-            slot = key & mask
-            while seen[slot] != none and seen[slot] != key:
-                slot = slot + np.uint64(1) & mask
-            new = seen[slot] == none
-            if key == none:  # the mark of an empty slot is a hash like any other
-                new, zero_is_new = zero_is_new, False
-            seen[slot] = key
-            rows[different] = row
-            different += np.int64(new)
-        features[text] = different
-        votes = different if mode == _SET else stop - start
+        votes = _different(hashes[start:stop], seen, rows)
+        features[text] = votes
         if mode != _SET:
-            for i in range(votes):
-                rows[i] = start + i
+            votes = stop - start
+            for row in range(votes):
+                rows[row] = row
         for word in range(words.shape[1]):
             if mode == _IDF:
                 sums[:] = 0
@@ -243,14 +259,14 @@ def _vote(hashes, weights, offsets, mode, words, features):  # type: ignore[no-u
             planes[:] = none
             i = 0
             while i < votes:
-                a = hashes[rows[i], word]
-                b = hashes[rows[i + 1], word] if i + 1 < votes else none
-                c = hashes[rows[i + 2], word] if i + 2 < votes else none
-                d = hashes[rows[i + 3], word] if i + 3 < votes else none
-                e = hashes[rows[i + 4], word] if i + 4 < votes else none
-                f = hashes[rows[i + 5], word] if i + 5 < votes else none
-                g = hashes[rows[i + 6], word] if i + 6 < votes else none
-                h = hashes[rows[i + 7], word] if i + 7 < votes else none
+                a = hashes[start + rows[i], word]
+                b = hashes[start + rows[i + 1], word] if i + 1 < votes else none
+                c = hashes[start + rows[i + 2], word] if i + 2 < votes else none
+                d = hashes[start + rows[i + 3], word] if i + 3 < votes else none
+                e = hashes[start + rows[i + 4], word] if i + 4 < votes else none
+                f = hashes[start + rows[i + 5], word] if i + 5 < votes else none
+                g = hashes[start + rows[i + 6], word] if i + 6 < votes else none
+                h = hashes[start + rows[i + 7], word] if i + 7 < votes else none
                 i += 8
                 ones, twos_a = _add(planes[0], a, b)
                 ones, twos_b = _add(ones, c, d)
@@ -278,16 +294,12 @@ def _vote(hashes, weights, offsets, mode, words, features):  # type: ignore[no-u
 
 def _fingerprint_batch(batch: Batch, scheme: Scheme) -> tuple[Words, Counts]:
     hashes, offsets = hash_ngrams(tokenize(batch.data, batch.offsets, scheme), scheme)
-    weights = np.empty(0, np.int64)
+    weights = _NO_WEIGHTS
     if scheme.idf is not None:
         weights = scheme.idf.lookup(hashes[:, 0])
-        present = weights > 0
-        offsets = running_total(present)[offsets]
+        present = np.flatnonzero(weights)
+        offsets = np.searchsorted(present, offsets)
         hashes, weights = hashes[present], weights[present]
-    return _ballot(hashes, weights, offsets, scheme)
-
-
-def _ballot(hashes: Words, weights: Counts, offsets: Offsets, scheme: Scheme) -> tuple[Words, Counts]:
     words = np.empty((len(offsets) - 1, scheme.words), np.uint64)
     features = np.empty(len(words), np.int64)
     _vote(hashes, weights, offsets, _MODES[scheme.weight], words, features)

@@ -89,22 +89,21 @@ def _hits(columns, row, start, stop, k):  # type: ignore[no-untyped-def]
     It only counts, which compiles to wide population counts; who they are is looked up where there are any.
     """
     hits = np.uint64(0)
+    a, a_row = columns[0, start:stop], columns[0, row]
     if len(columns) == 1:
-        a, a_row = columns[0], columns[0, row]
-        for j in range(start, stop):
+        for j in range(len(a)):
             hits += np.uint64(_popcount(a_row ^ a[j]) <= k)
-    elif len(columns) == 2:
-        a, b = columns[0], columns[1]
-        a_row, b_row = a[row], b[row]
-        for j in range(start, stop):
+        return np.int64(hits)
+    b, b_row = columns[1, start:stop], columns[1, row]
+    if len(columns) == 2:
+        for j in range(len(a)):
             hits += np.uint64(_popcount(a_row ^ a[j]) + _popcount(b_row ^ b[j]) <= k)
-    else:
-        a, b, c, d = columns[0], columns[1], columns[2], columns[3]
-        a_row, b_row, c_row, d_row = a[row], b[row], c[row], d[row]
-        for j in range(start, stop):
-            near = _popcount(a_row ^ a[j]) + _popcount(b_row ^ b[j])
-            far = _popcount(c_row ^ c[j]) + _popcount(d_row ^ d[j])
-            hits += np.uint64(near + far <= k)
+        return np.int64(hits)
+    c, c_row, d, d_row = columns[2, start:stop], columns[2, row], columns[3, start:stop], columns[3, row]
+    for j in range(len(a)):
+        near = _popcount(a_row ^ a[j]) + _popcount(b_row ^ b[j])
+        far = _popcount(c_row ^ c[j]) + _popcount(d_row ^ d[j])
+        hits += np.uint64(near + far <= k)
     return np.int64(hits)
 
 

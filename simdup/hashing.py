@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from simdup.scheme import Scheme
-from simdup.text import SLACK, Tokens, encode, running_total
+from simdup.text import SLACK, Tokens, encode, joined
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -51,6 +51,7 @@ _BLOCK = 128
 # A feature longer than this is not remembered.
 _REMEMBERED_BYTES = 64
 _MOST_REMEMBERED = 1 << 14
+_PROBES = 4
 
 
 @njit(inline="always")
@@ -129,11 +130,14 @@ def _mix(a, b, c, d, x, y):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _blake2b(data, start, stop, state, block, digest):  # type: ignore[no-untyped-def]
-    """BLAKE2b of ``data[start:stop]`` into the 64-bit words of `digest`; `state` (8,) and `block` (16,) are scratch."""
+def _blake2b(data, start, stop, words, state, block):  # type: ignore[no-untyped-def]
+    """BLAKE2b of ``data[start:stop]`` with a digest of so many 64-bit words into `state`, shape (8,).
+
+    `block` is scratch, shape (16,).
+    """
     for i in range(8):
         state[i] = _IV[i]
-    state[0] ^= np.uint64(0x01010000 ^ 8 * len(digest))
+    state[0] ^= np.uint64(0x01010000 ^ 8 * words)
     at, last = start, False
     while not last:
         last = stop - at <= np.uint64(_BLOCK)
@@ -167,36 +171,47 @@ def _blake2b(data, start, stop, state, block, digest):  # type: ignore[no-untype
         state[5] ^= v5 ^ v13
         state[6] ^= v6 ^ v14
         state[7] ^= v7 ^ v15
-    for i in range(len(digest)):
+    for i in range(words):
         word = state[i]
         swapped = np.uint64(0)
         for byte in range(8):
             swapped = swapped << np.uint64(8) | word >> np.uint64(8 * byte) & np.uint64(0xFF)
-        digest[i] = swapped
+        state[i] = swapped
+
+
+@njit(inline="always")
+def _last_ngram(first, last, ngram):  # type: ignore[no-untyped-def]
+    """Behind the last token that starts an n-gram: tokens too few for one make one all the same."""
+    return max(last - ngram + 1, min(first + 1, last))
 
 
 @njit(nogil=True, cache=True)
 def _hash_xxh64(canonical, starts, offsets, ngram, feature_offsets, hashes):  # type: ignore[no-untyped-def]
+    feature = 0
     for text in range(len(offsets) - 1):
-        first, last, feature = offsets[text], offsets[text + 1], feature_offsets[text]
-        for i in range(feature_offsets[text + 1] - feature):
-            start = np.uint64(starts[first + i])
-            stop = np.uint64(starts[min(first + i + ngram, last)] - 1)
+        first, last = offsets[text], offsets[text + 1]
+        feature_offsets[text] = feature
+        for token in range(first, _last_ngram(first, last, ngram)):
+            start = np.uint64(starts[token])
+            stop = np.uint64(starts[min(token + ngram, last)] - 1)
             for word in range(hashes.shape[1]):
-                hashes[feature + i, word] = _xxh64(canonical, start, stop, np.uint64(word))
+                hashes[feature, word] = _xxh64(canonical, start, stop, np.uint64(word))
+            feature += 1
+    feature_offsets[len(offsets) - 1] = feature
+    return feature
 
 
 @njit(inline="always")
-def _same_bytes(left, at, right, length):  # type: ignore[no-untyped-def]
-    """Whether `length` bytes of `left` from `at` are those of `right`; may read up to seven bytes behind both."""
+def _same_bytes(left, i, right, j, length):  # type: ignore[no-untyped-def]
+    """Whether ``left[i:]`` and ``right[j:]`` start with the same bytes; may read up to seven behind them."""
     done = np.uint64(0)
     while done + np.uint64(8) <= length:
-        if _read64(left, at + done) != _read64(right, done):
+        if _read64(left, i + done) != _read64(right, j + done):
             return False
         done += np.uint64(8)
     # Shifting by 64 is undefined, so the last 0 to 7 bytes are moved to the top in two steps.
     unused = np.uint64(8) * (np.uint64(7) - (length - done))
-    return (_read64(left, at + done) ^ _read64(right, done)) << unused << np.uint64(8) == np.uint64(0)
+    return (_read64(left, i + done) ^ _read64(right, j + done)) << unused << np.uint64(8) == np.uint64(0)
 
 
 @njit(nogil=True, cache=True)
@@ -204,27 +219,42 @@ def _hash_blake2b(canonical, starts, offsets, ngram, feature_offsets, hashes):  
     slots = 64
     while slots < len(hashes) and slots < _MOST_REMEMBERED:
         slots *= 2
+    forgotten, mask = np.uint64(slots), np.uint64(slots - 1)  # the slot for what is not remembered, behind the others
     lengths = np.zeros(slots, np.uint64)
-    remembered = np.empty((slots, _REMEMBERED_BYTES + SLACK), np.uint8)
-    digests = np.empty((slots, hashes.shape[1]), np.uint64)
+    remembered = np.empty(slots * _REMEMBERED_BYTES + SLACK, np.uint8)
+    digests = np.empty((slots + 1, hashes.shape[1]), np.uint64)
     state, block = np.empty(8, np.uint64), np.empty(16, np.uint64)
+    feature = 0
     for text in range(len(offsets) - 1):
-        first, last, feature = offsets[text], offsets[text + 1], feature_offsets[text]
-        for i in range(feature_offsets[text + 1] - feature):
-            start = np.uint64(starts[first + i])
-            stop = np.uint64(starts[min(first + i + ngram, last)] - 1)
-            length, digest = stop - start, hashes[feature + i]
-            if length > np.uint64(_REMEMBERED_BYTES):
-                _blake2b(canonical, start, stop, state, block, digest)
-                continue
-            slot = _xxh64(canonical, start, stop, np.uint64(0)) & np.uint64(slots - 1)
-            if lengths[slot] != length or not _same_bytes(canonical, start, remembered[slot], length):
-                _blake2b(canonical, start, stop, state, block, digests[slot])
-                lengths[slot] = length
-                for byte in range(length):
-                    remembered[slot, byte] = canonical[start + np.uint64(byte)]
-            for word in range(len(digest)):
-                digest[word] = digests[slot, word]
+        first, last = offsets[text], offsets[text + 1]
+        feature_offsets[text] = feature
+        for token in range(first, _last_ngram(first, last, ngram)):
+            start = np.uint64(starts[token])
+            stop = np.uint64(starts[min(token + ngram, last)] - 1)
+            length = stop - start
+            slot, known = forgotten, False
+            if length <= np.uint64(_REMEMBERED_BYTES):
+                home = _xxh64(canonical, start, stop, np.uint64(0))
+                for probe in range(_PROBES):
+                    slot = home + np.uint64(probe) & mask
+                    at = slot * np.uint64(_REMEMBERED_BYTES)
+                    known = lengths[slot] == length and _same_bytes(canonical, start, remembered, at, length)
+                    if known or lengths[slot] == np.uint64(0):
+                        break
+            if not known:
+                _blake2b(canonical, start, stop, hashes.shape[1], state, block)
+                for word in range(hashes.shape[1]):
+                    digests[slot, word] = state[word]
+                if slot != forgotten:
+                    lengths[slot] = length
+                    for byte in range(length):
+                        at = slot * np.uint64(_REMEMBERED_BYTES) + np.uint64(byte)
+                        remembered[at] = canonical[start + np.uint64(byte)]
+            for word in range(hashes.shape[1]):
+                hashes[feature, word] = digests[slot, word]
+            feature += 1
+    feature_offsets[len(offsets) - 1] = feature
+    return feature
 
 
 def hash_ngrams(tokens: Tokens, scheme: Scheme) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -245,12 +275,11 @@ def hash_ngrams(tokens: Tokens, scheme: Scheme) -> tuple[NDArray[np.uint64], NDA
     offsets
         int64, shape (n + 1,): text d has the features ``offsets[d]`` to ``offsets[d + 1]``.
     """
-    counts = np.diff(tokens.offsets)
-    offsets = running_total(np.where(counts > 0, np.maximum(counts - scheme.ngram + 1, 1), 0))
-    hashes = np.empty((offsets[-1], scheme.words), np.uint64)
+    hashes = np.empty((tokens.offsets[-1], scheme.words), np.uint64)
+    offsets = np.empty(len(tokens.offsets), np.int64)
     kernel = _hash_xxh64 if scheme.hash == "xxh64" else _hash_blake2b
-    kernel(tokens.canonical, tokens.starts, tokens.offsets, scheme.ngram, offsets, hashes)
-    return hashes, offsets
+    features = kernel(tokens.canonical, tokens.starts, tokens.offsets, scheme.ngram, offsets, hashes)
+    return hashes[:features], offsets
 
 
 def hash_strings(strings: Iterable[str], scheme: Scheme) -> NDArray[np.uint64]:
@@ -261,8 +290,6 @@ def hash_strings(strings: Iterable[str], scheme: Scheme) -> NDArray[np.uint64]:
     hashes
         uint64, shape (n, bits // 64).
     """
-    encoded = list(map(encode, strings))
-    starts = running_total([len(part) + 1 for part in encoded])
-    joined = b" ".join(encoded) + b" " * (1 + SLACK)
-    tokens = Tokens(np.frombuffer(joined, np.uint8), starts, np.arange(len(encoded) + 1))
-    return hash_ngrams(tokens, replace(scheme, ngram=1))[0]
+    spaced = [encode(string) + b" " for string in strings]
+    canonical, starts = joined([*spaced, bytes(SLACK)])
+    return hash_ngrams(Tokens(canonical, starts, np.arange(len(spaced) + 1)), replace(scheme, ngram=1))[0]

@@ -11,6 +11,7 @@ document with a character that the table cannot map alone is normalised by `norm
 """
 
 import functools
+import itertools
 import unicodedata
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ class Tokens(NamedTuple):
     canonical: Bytes
     """UTF-8, at least `SLACK` bytes longer than the tokens."""
     starts: Offsets
-    """Where each token starts, and the end: token i is ``canonical[starts[i] : starts[i + 1] - 1]``."""
+    """Where each token starts, and the end: token i is ``canonical[starts[i] : starts[i + 1] - 1]``. May be longer."""
     offsets: Offsets
     """Text d has the tokens ``offsets[d]`` to ``offsets[d + 1]``."""
 
@@ -94,11 +95,17 @@ def _tables(unit: str, normalized: bool) -> NDArray[np.uint32]:
 
 
 @njit(nogil=True, cache=True)
-def _tokenize(data, offsets, normal, tables, canonical, starts, counts):  # type: ignore[no-untyped-def]
-    """Write the tokens of every text; ``counts[d]`` is their number, or -1 for a text that must be normalised first."""
+def _tokenize(data, offsets, normal, tables, canonical, starts, token_offsets):  # type: ignore[no-untyped-def]
+    """Write the tokens of every text and return how many there are.
+
+    ``normal[d]`` says which table text d is read by. A text that must be normalised first gets no token, and 1 in
+    `normal`; the number returned is then negative.
+    """
     zero, one = np.uint64(0), np.uint64(1)
     written, tokens = zero, zero
-    for text in range(len(counts)):
+    complete = True
+    token_offsets[0] = 0
+    for text in range(len(normal)):
         table = tables[normal[text]]
         at, stop = np.uint64(offsets[text]), np.uint64(offsets[text + 1])
         first_written, first_token = written, tokens
@@ -107,6 +114,26 @@ def _tokenize(data, offsets, normal, tables, canonical, starts, counts):  # type
         order = np.uint32(0)
         hard = False
         while at < stop:
+            # Plain ASCII without a branch per token: words end too irregularly for the processor to guess when.
+            ascii_start = at
+            while at < stop and not single:
+                point = np.uint32(data[at])
+                entry = table[point]
+                kind = entry >> np.uint32(KIND_SHIFT)
+                if point & np.uint32(0x80) | kind & ~np.uint32(WORD):
+                    break
+                at += one
+                word = np.uint64(kind)
+                canonical[written] = entry & np.uint32(0xFF)
+                starts[tokens] = written
+                tokens += word & gap
+                written += word | gap ^ one
+                gap = word ^ one
+            if at == stop:
+                break
+            if at != ascii_start:
+                order = np.uint32(0)
+            # One character of any other sort, or one behind a token that is a character by itself.
             point = np.uint32(data[at])
             at += one
             if point >= np.uint32(0x80):
@@ -121,16 +148,6 @@ def _tokenize(data, offsets, normal, tables, canonical, starts, counts):  # type
                     at += one
             entry = table[point]
             kind = entry >> np.uint32(KIND_SHIFT) & np.uint32(15)
-            if kind <= WORD and point < np.uint32(0x80) and not single:
-                # Plain ASCII without a branch: words end too irregularly for the processor to guess when.
-                word = np.uint64(kind)
-                canonical[written] = entry & np.uint32(0xFF)
-                starts[tokens] = written
-                tokens += word & gap
-                written += word | gap ^ one
-                gap = word ^ one
-                order = np.uint32(0)
-                continue
             before, order = order, entry >> np.uint32(ORDER_SHIFT)
             if kind >= HARD or (order != 0 and order < before):
                 hard = True
@@ -171,13 +188,13 @@ def _tokenize(data, offsets, normal, tables, canonical, starts, counts):  # type
                 written += np.uint64(4)
         if hard:
             written, tokens = first_written, first_token
-            counts[text] = -1
-            continue
-        if gap == zero:
+            normal[text], complete = 1, False
+        elif gap == zero:
             canonical[written] = ord(" ")
             written += one
-        counts[text] = np.int64(tokens - first_token)
+        token_offsets[text + 1] = np.int64(tokens)
     starts[tokens] = written
+    return np.int64(tokens) if complete else -1
 
 
 def tokenize(data: Bytes, offsets: Offsets, scheme: Scheme) -> Tokens:
@@ -197,25 +214,24 @@ def tokenize(data: Bytes, offsets: Offsets, scheme: Scheme) -> Tokens:
     Tokens
         The tokens of all n texts.
     """
-    size = int(offsets[-1] - offsets[0])
-    # A code point of b bytes becomes at most one of 2 b - 1 bytes and a space.
-    canonical = np.empty(2 * size + SLACK, np.uint8)
-    starts = np.empty(size + 2, np.int64)
-    counts = np.empty(len(offsets) - 1, np.int64)
-    normal = np.zeros(len(counts), np.uint8)
-    tables = _tables(scheme.unit, scheme.normalize)
-    _tokenize(data, offsets, normal, tables, canonical, starts, counts)
-    if counts.size and counts.min() < 0:
-        normal[counts < 0] = 1
-        texts = [data[start:stop].tobytes() for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
-        for text in np.flatnonzero(normal):
+    normal = np.zeros(len(offsets) - 1, np.uint8)
+    tokens, count = _tokenize_by(normal, data, offsets, scheme)
+    if count < 0:
+        texts = [data[start:stop].tobytes() for start, stop in itertools.pairwise(offsets.tolist())]
+        for text in np.flatnonzero(normal).tolist():
             texts[text] = encode(normalize(texts[text].decode("utf-8", "surrogatepass")))
-        data = np.frombuffer(b"".join(texts), np.uint8)
-        offsets = running_total(list(map(len, texts)))
-        canonical = np.empty(2 * len(data) + SLACK, np.uint8)
-        starts = np.empty(len(data) + 2, np.int64)
-        _tokenize(data, offsets, normal, tables, canonical, starts, counts)
-    return Tokens(canonical, starts[: int(counts.sum()) + 1], running_total(counts))
+        tokens, _ = _tokenize_by(normal, *joined(texts), scheme)
+    return tokens
+
+
+def _tokenize_by(normal: Bytes, data: Bytes, offsets: Offsets, scheme: Scheme) -> tuple[Tokens, int]:
+    # A code point of b bytes becomes at most one of 2 b - 1 bytes and a space.
+    canonical = np.empty(2 * len(data) + SLACK, np.uint8)
+    starts = np.empty(len(data) + 2, np.int64)
+    token_offsets = np.empty(len(offsets), np.int64)
+    tables = _tables(scheme.unit, scheme.normalize)
+    count = _tokenize(data, offsets, normal, tables, canonical, starts, token_offsets)
+    return Tokens(canonical, starts, token_offsets), count
 
 
 def encode(text: str) -> bytes:
@@ -223,19 +239,15 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def running_total(lengths: list[int] | Offsets) -> Offsets:
-    """Offsets of parts that stand one after the other, from their lengths: shape (n + 1,), starting at 0."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
+def joined(parts: list[bytes]) -> tuple[Bytes, Offsets]:
+    """Parts one after the other in one buffer, and their offsets, shape (n + 1,)."""
+    offsets = np.fromiter(itertools.accumulate(map(len, parts), initial=0), np.int64, len(parts) + 1)
+    return np.frombuffer(b"".join(parts), np.uint8), offsets
 
 
 def tokens(text: str, scheme: Scheme) -> list[str]:
     """The canonical tokens of one text, as `fingerprint` sees them."""
-    data = np.frombuffer(encode(text), np.uint8)
-    found = tokenize(data, np.array([0, len(data)]), scheme)
-    starts = found.starts.tolist()
-    return [
-        found.canonical[start : stop - 1].tobytes().decode("utf-8", "surrogatepass")
-        for start, stop in zip(starts[:-1], starts[1:], strict=True)
-    ]
+    found = tokenize(*joined([encode(text)]), scheme)
+    starts = found.starts[: found.offsets[-1] + 1].tolist()
+    parts = (found.canonical[start : stop - 1] for start, stop in itertools.pairwise(starts))
+    return [part.tobytes().decode("utf-8", "surrogatepass") for part in parts]
