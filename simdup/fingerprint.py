@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import compress, pairwise
 from typing import Any, Self, overload
 
 import numpy as np
@@ -94,7 +94,9 @@ class Fingerprints:
             if not isinstance(text, str):
                 raise TypeError(f"{text!r} is no string of hexadecimal digits")
             if len(text) != scheme.bits // 4 or not set(text) <= set("0123456789abcdefABCDEF"):
-                raise ValueError(f"{text!r} is no fingerprint of {scheme.bits} bits: give {scheme.bits // 4} hexadecimal digits")
+                raise ValueError(
+                    f"{text!r} is no fingerprint of {scheme.bits} bits: give {scheme.bits // 4} hexadecimal digits"
+                )
         return cls.from_ints([int(text, 16) for text in digits], scheme, features)
 
     @classmethod
@@ -133,7 +135,7 @@ class Fingerprints:
     def __getitem__(self, at: slice | NDArray[Any] | Sequence[int]) -> "Fingerprints": ...
     def __getitem__(self, at: int | slice | NDArray[Any] | Sequence[int]) -> "Fingerprint | Fingerprints":
         if isinstance(at, int | np.integer):
-            return Fingerprint(_to_int(self.words[at]), int(self.features[at]), self.scheme)
+            return Fingerprint(_to_int(self.words[int(at)]), int(self.features[at]), self.scheme)
         return Fingerprints(self.words[at], self.features[at], self.scheme)
 
     def __iter__(self) -> Iterator[Fingerprint]:
@@ -212,7 +214,7 @@ def _different(hashes, seen, rows):  # type: ignore[no-untyped-def]
             there = seen[slot]
         seen[slot] = key
         rows[different] = row
-        different += np.int64(there == empty)
+        different += int(there == empty)
     return different
 
 
@@ -321,7 +323,7 @@ def _in_order(batches_: Iterator[Batch], scheme: Scheme, threads: int) -> Iterat
 
 
 @overload
-def fingerprint(texts: str, scheme: Scheme = ..., *, threads: int = 1) -> Fingerprint: ...
+def fingerprint(texts: str, scheme: Scheme = ..., *, threads: int = 1) -> Fingerprint: ...  # type: ignore[overload-overlap]
 @overload
 def fingerprint(texts: Iterable[str], scheme: Scheme = ..., *, threads: int = 1) -> Fingerprints: ...
 def fingerprint(
@@ -358,7 +360,7 @@ def fingerprint(
     if isinstance(texts, str):
         words, features = _fingerprint_batch(one_text(texts), scheme)
         return Fingerprint(_to_int(words[0]), int(features[0]), scheme)
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+    if type(threads) is not int or threads < 1:
         raise ValueError(f"threads={threads!r}: give an int of 1 or more")
     parts = list(_in_order(batches(texts), scheme, threads))
     if not parts:
@@ -387,7 +389,7 @@ def fit_idf(texts: Iterable[str], scheme: Scheme) -> Scheme:
     features, counts, texts_seen = np.empty(0, np.uint64), np.empty(0, np.int64), 0
     for batch in batches(texts):
         hashes, offsets = hash_ngrams(tokenize(batch.data, batch.offsets, plain), plain)
-        per_text = [np.unique(hashes[start:stop, 0]) for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+        per_text = [np.unique(hashes[start:stop, 0]) for start, stop in pairwise(offsets.tolist())]
         texts_seen += sum(len(part) > 0 for part in per_text)
         found, times = np.unique(np.concatenate(per_text), return_counts=True)
         merged = np.union1d(features, found)
@@ -441,7 +443,7 @@ def fingerprint_features(documents: Iterable[Mapping[str, float]], scheme: Schem
     for position, document in enumerate(documents):
         if not isinstance(document, Mapping):
             raise TypeError(f"document {position} is {document!r}: give a mapping from feature to weight")
-        present = {}
+        present: dict[str, int | float] = {}
         for feature, weight in document.items():
             if not isinstance(feature, str):
                 raise TypeError(f"document {position}: feature {feature!r} is no str")

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -66,14 +65,18 @@ def distance(left: Any, right: Any) -> int | Counts:
     same_scheme(left.scheme, right.scheme)
     if isinstance(left, Fingerprint) and isinstance(right, Fingerprint):
         return (left.value ^ right.value).bit_count()
-    columns = [Fingerprints.from_ints([side.value], side.scheme) if isinstance(side, Fingerprint) else side for side in (left, right)]
-    if len({len(column) for column in columns} - {1}) > 1:
-        raise ValueError(f"columns of {len(left)} and {len(right)} fingerprints cannot be compared row by row")
-    return np.bitwise_count(columns[0].words ^ columns[1].words).sum(axis=1, dtype=np.int64)
+    a, b = (
+        Fingerprints.from_ints([side.value], side.scheme).words if isinstance(side, Fingerprint) else side.words
+        for side in (left, right)
+    )
+    if len({len(a), len(b)} - {1}) > 1:
+        raise ValueError(f"columns of {len(a)} and {len(b)} fingerprints cannot be compared row by row")
+    apart: Counts = np.bitwise_count(a ^ b).sum(axis=1, dtype=np.int64)
+    return apart
 
 
 @intrinsic
-def _popcount(_context, word):  # type: ignore[no-untyped-def]
+def _popcount(_context, _word):  # type: ignore[no-untyped-def]
     """The processor's own population count, which the compiler widens to many words at once."""
 
     def generate(_context, builder, _signature, arguments):  # type: ignore[no-untyped-def]

@@ -49,7 +49,7 @@ class IdfTable:
         weights = np.ascontiguousarray(self.weights, np.int64)
         if features.shape != weights.shape or features.ndim != 1 or np.any(features[1:] <= features[:-1]):
             raise ValueError("an idf table takes one weight per feature and its features in ascending order")
-        if weights.size and weights.min() < 0 or self.unseen < 0:
+        if (weights.size and weights.min() < 0) or self.unseen < 0:
             raise ValueError("an idf table takes no negative weight")
         features.flags.writeable = weights.flags.writeable = False
         object.__setattr__(self, "features", features)
@@ -59,8 +59,8 @@ class IdfTable:
     def digest(self) -> str:
         """16 hex digits that name the table's contents."""
         state = hashlib.blake2b(self.unseen.to_bytes(8, "little"), digest_size=8)
-        state.update(self.features.astype("<u8"))
-        state.update(self.weights.astype("<i8"))
+        state.update(self.features.astype("<u8").tobytes())
+        state.update(self.weights.astype("<i8").tobytes())
         return state.hexdigest()
 
     def lookup(self, features: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -151,10 +151,9 @@ class Scheme:
         Equal ids mean equal fingerprints, under every Python version and platform. With ``weight="idf"`` it
         holds a digest of the table, or ``unfitted``.
         """
-        weight = self.weight
-        if weight == "idf":
-            weight += f".{self.idf.digest if self.idf else 'unfitted'}"
-        return f"{self.unit}{self.ngram}-{self.bits}-{weight}-{self.hash}-{_NORMALIZED if self.normalize else _RAW}"
+        table = f".{self.idf.digest if self.idf else 'unfitted'}" if self.weight == "idf" else ""
+        form = _NORMALIZED if self.normalize else _RAW
+        return f"{self.unit}{self.ngram}-{self.bits}-{self.weight}{table}-{self.hash}-{form}"
 
     @classmethod
     def from_id(cls, text: str) -> "Scheme":
@@ -199,8 +198,8 @@ class Scheme:
             raise ValueError(f"{os.fspath(path)}: written by a newer simdup (format {form}): upgrade simdup")
         scheme = cls(**about["scheme"])
         if about["fitted"]:
-            arrays = [columns[name].to_numpy() for name in ("feature", "weight")]
-            scheme = replace(scheme, idf=IdfTable(*arrays, about["unseen"]))
+            table = IdfTable(columns["feature"].to_numpy(), columns["weight"].to_numpy(), about["unseen"])
+            scheme = replace(scheme, idf=table)
         if scheme.id != about["id"]:
             raise ValueError(f"{os.fspath(path)}: damaged: it says {about['id']} and holds {scheme.id}")
         return scheme

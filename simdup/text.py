@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from simdup import unicode
 from simdup.scheme import Scheme
-from simdup.unicode import CODE_POINTS, HARD, IGNORED, KIND_SHIFT, MARK, ORDER_SHIFT, SEPARATOR, SINGLE, WORD
+from simdup.unicode import CODE_POINTS, HARD, IGNORED, KIND_SHIFT, ORDER_SHIFT, SEPARATOR, SINGLE, WORD
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]

@@ -14,6 +14,7 @@ import pathlib
 import re
 import sys
 import unicodedata
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +73,7 @@ def _second_characters() -> set[str]:
     return seconds
 
 
-def build() -> dict[str, NDArray[np.generic]]:
+def build() -> dict[str, NDArray[Any]]:
     """Compute the table from this Python's Unicode data, which must be version 14.
 
     Returns
@@ -111,7 +112,7 @@ def build() -> dict[str, NDArray[np.generic]]:
 
 
 @functools.cache
-def load() -> dict[str, NDArray[np.generic]]:
+def load() -> dict[str, NDArray[Any]]:
     """The committed table, as `build` describes it; ``written`` is stored as the distance to the code point."""
     with np.load(_FILE) as stored:
         table = {name: stored[name] for name in stored.files}
