@@ -127,9 +127,13 @@ def save() -> None:
     np.savez_compressed(_FILE, allow_pickle=False, **table)
 
 
+def character_class(members: NDArray[np.bool_]) -> str:
+    """Return a regular expression for one character of those that the array, one entry per code point, holds."""
+    edges = np.flatnonzero(np.diff(members, prepend=False, append=False))
+    return "[" + "".join(f"\\U{first:08x}-\\U{last - 1:08x}" for first, last in edges.reshape(-1, 2)) + "]"
+
+
 @functools.cache
 def unassigned() -> re.Pattern[str]:
-    """Matches runs of characters that Unicode 14 does not assign."""
-    edges = np.flatnonzero(np.diff(load()["assigned"], prepend=True, append=True))
-    ranges = "".join(f"\\U{first:08x}-\\U{last - 1:08x}" for first, last in edges.reshape(-1, 2))
-    return re.compile(f"([{ranges}]+)")
+    """Match and keep runs of characters that Unicode 14 does not assign."""
+    return re.compile(f"({character_class(~load()['assigned'])}+)")

@@ -1,0 +1,1 @@
+"""The suite: properties, reproduction of published figures, speed."""

@@ -1,0 +1,207 @@
+"""The command line. It reads options, calls the library, prints; it has no logic of its own."""
+
+import contextlib
+import json
+import os
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from simdup import Scheme, fingerprint, fit_idf
+from simdup.files import whole
+from simdup.pages import read_pages
+from simdup.scheme import Hash, Unit, Weight
+from simdup.study import report
+from simdup.study.corpus import SEED
+from simdup.study.edits import Edit
+from simdup.study.experiment import experiment
+from simdup.study.measure import measure
+from simdup.study.reproduce import reproduce as reproduce_figures
+from simdup.study.reproduce import sweep as sweep_seeds
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Do these two pages say the same thing, and which threshold should I trust?",
+)
+_T = TypeVar("_T")
+_DEFAULT = Scheme()
+
+
+def main() -> None:
+    """Run the command: exit 2 with one line for what cannot be done, never with a traceback."""
+    try:
+        sys.exit(app(standalone_mode=False) or 0)
+    except (ValueError, OSError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader went away, as `head` does. Nothing more can be written, not even at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(141)
+        where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        _fail(
+            f"{where}{(error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__}"
+        )
+    except KeyboardInterrupt:
+        _fail("interrupted: nothing was written", 130)
+    except Exception as error:
+        # Typer's own errors, of whichever click it brings: they say themselves how they want to be shown.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            if type(error).__name__ == "Abort":
+                _fail("interrupted: nothing was written", 130)
+            raise
+        _fail(message())
+
+
+def _fail(message: str, code: int = 2) -> None:
+    print(f"simdup: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _progress(items: Iterable[_T], description: str, total: int | None = None) -> Iterator[_T]:
+    """Show a progress bar on standard error, if that is a terminal."""
+    console = Console(stderr=True)
+    yield from track(items, description, total, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextlib.contextmanager
+def _json_file(path: str | None) -> Iterator[dict[str, Any]]:
+    """Yield an object to fill, and write it whole at the end. A file that cannot be written fails at once."""
+    content: dict[str, Any] = {"simdup": version("simdup")}
+    if path is None or path == "-":
+        yield content
+        if path:
+            json.dump(content, sys.stdout, indent=2, ensure_ascii=False)
+            print()
+        return
+    with whole(path) as temporary:
+        yield content
+        temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+_JSON = typer.Option("--json", metavar="FILE", help="Write everything to this file too; - prints it instead of tables.")
+
+
+@app.command()
+def reproduce(
+    seed: Annotated[int, typer.Option(help="Seed of the corpus; the article's is 39.")] = SEED,
+    sweep: Annotated[
+        int, typer.Option(min=0, help="Also measure so many other seeds, and show their 5 to 95 % range.")
+    ] = 0,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the distances to a .svg, .png or .pdf.")
+    ] = None,
+    json_file: Annotated[str | None, _JSON] = None,
+) -> int:
+    """Measure the article's figures, published beside measured, a verdict each.
+
+    Exits 1 if one that is not a timing is not reproduced at the article's seed.
+    """
+    with _json_file(json_file) as content:
+        if plot:
+            report.plot_distances(plot, seed)
+        others = list(_progress(sweep_seeds(range(SEED + 1, SEED + 1 + sweep)), "other seeds", sweep))
+        results = reproduce_figures(seed)
+        content |= {"seed": seed, "figures": [result.as_json() for result in results]}
+        for entry in content["figures"] if others else ():
+            if entry["verdict"] != "timing":
+                entry["other_seeds"] = [values[entry["id"]] for values in others]
+    if json_file != "-":
+        console = Console()
+        console.print(report.figures_table(results, others))
+        console.print(report.summary(results), soft_wrap=True)
+    return int(any(result.verdict == "contradicted" for result in results))
+
+
+@app.command()
+def study(
+    pages: Annotated[
+        list[str], typer.Argument(help="JSONL, Parquet or text files, folders of .txt; - for JSONL on standard input.")
+    ],
+    text_field: Annotated[str, typer.Option(help="Field or column that holds the text.")] = "text",
+    unit: Annotated[Unit, typer.Option(help="What a token is.")] = _DEFAULT.unit,
+    ngram: Annotated[int, typer.Option(help="How many tokens make a feature.")] = _DEFAULT.ngram,
+    bits: Annotated[int, typer.Option(help="Width of the fingerprint: 64, 128 or 256.")] = _DEFAULT.bits,
+    weight: Annotated[
+        Weight, typer.Option(help="tf: as often as it occurs; set: once; idf: fitted on these pages.")
+    ] = "tf",
+    hash_: Annotated[Hash, typer.Option("--hash", help="Hash of the features.")] = _DEFAULT.hash,
+    normalize: Annotated[
+        bool, typer.Option("--normalize/--raw", help="Normalise, or only split on white space.")
+    ] = True,
+    template: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Text to put before every page as well.")
+    ] = None,
+    edits: Annotated[
+        str, typer.Option(help="What to do to a copy of each page, as in 0.05,delete:0.1,swap-sentences:0.2,token.")
+    ] = "0.01,0.05,0.15",
+    max_false_per_million: Annotated[
+        float, typer.Option(min=0, help="False pairs allowed among a million pairs of unrelated pages.")
+    ] = 1.0,
+    among: Annotated[
+        int, typer.Option(min=2, help="For how many pages to say what the advice would mean.")
+    ] = 1_000_000,
+    sample: Annotated[
+        int, typer.Option(min=0, help="Study at most so many pages, drawn at random; 0 for all.")
+    ] = 2_000,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and the edits.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that fingerprint.")] = 1,
+    json_file: Annotated[str | None, _JSON] = None,
+) -> None:
+    """Edit copies of your pages, measure how far they move, and advise a threshold."""
+    scheme = Scheme(unit, ngram, bits, weight, hash_, normalize)
+    chosen = [Edit.parse(text) for text in edits.split(",")]
+    prefix = next(read_pages([template])).text if template else None
+    with _json_file(json_file) as content:
+        read, texts = _sample(_progress(read_pages(pages, text_field), "reading"), sample, seed)
+        trial = experiment(texts, chosen, seed)
+        conditions = {"as they are": trial.texts}
+        if prefix is not None:
+            conditions["with template"] = trial.with_template(prefix)
+        measured = {}
+        for condition, variants in _progress(conditions.items(), "measuring", len(conditions)):
+            fitted = fit_idf(variants[: len(texts)], scheme) if weight == "idf" else scheme
+            measured[condition] = measure(fingerprint(variants, fitted, threads=threads), trial.family, trial.edited)
+        jaccard = trial.jaccard()
+        advised = {name: measurement.advise(max_false_per_million) for name, measurement in measured.items()}
+        content |= {
+            "scheme": scheme.id,
+            "pages": read,
+            "studied": len(texts),
+            "same_before": trial.same_before,
+            "conditions": {name: report.study_json(m, jaccard, advised[name]) for name, m in measured.items()},
+        }
+    if json_file == "-":
+        return
+    console = Console()
+    console.print(f"{len(texts):,} of {read:,} pages, scheme {scheme.id}", highlight=False)
+    if trial.same_before:
+        console.print(f"{trial.same_before:,} pairs of pages say the same before any edit: counted as neither.")
+    if without := measured["as they are"].without_text:
+        console.print(f"{without:,} pages and copies have no text: in no pair.")
+    console.print(report.distances_table(measured, jaccard))
+    console.print(report.thresholds_table(measured, advised))
+    for condition, threshold in advised.items():
+        console.print(report.advice(condition, threshold, scheme, max_false_per_million, among), highlight=False)
+
+
+def _sample(pages: Iterable[Any], size: int, seed: int) -> tuple[int, list[str]]:
+    """Return how many pages there are, and the texts of at most `size` of them, each equally likely, in order."""
+    rng = random.Random(seed)
+    kept: dict[int, tuple[int, str]] = {}
+    read = 0
+    for page in pages:
+        slot = read if not size or read < size else rng.randint(0, read)
+        if not size or slot < size:
+            kept[slot] = (read, page.text)
+        read += 1
+    return read, [text for _, text in sorted(kept.values())]

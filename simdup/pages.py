@@ -1,0 +1,111 @@
+"""Pages from files: JSONL, Parquet, text files and folders of them, JSONL on standard input."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+STDIN = "-"
+_JSON_LINES = (".jsonl", ".ndjson")
+
+
+class Page(NamedTuple):
+    """A page: where it was read, and its text."""
+
+    id: str
+    text: str
+
+
+def read_pages(paths: Iterable[str | os.PathLike[str]], text_field: str = "text") -> Iterator[Page]:
+    """Read pages one by one.
+
+    Parameters
+    ----------
+    paths
+        Files (.jsonl, .ndjson, .parquet, .txt), folders (their .txt files, however deep, in order of their
+        names), or "-" for JSONL on standard input. Text is UTF-8.
+    text_field
+        The field or column that holds the text.
+
+    Raises
+    ------
+    ValueError
+        For what cannot be read, in one line that says what and where.
+    """
+    for path in paths:
+        if os.fspath(path) == STDIN:
+            yield from _json_lines(sys.stdin.buffer, "standard input", text_field)
+            continue
+        path = Path(path)
+        try:
+            yield from _read(path, text_field)
+        except OSError as error:
+            raise ValueError(f"{error.filename or path}: {error.strerror or error}") from error
+
+
+def _read(path: Path, text_field: str) -> Iterator[Page]:
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*.txt") if file.is_file())
+        if not files:
+            raise ValueError(f"{path}: no .txt file in this folder")
+        for file in files:
+            yield Page(str(file), _decode(file.read_bytes(), str(file)))
+    elif path.suffix == ".parquet":
+        yield from _parquet(path, text_field)
+    elif path.suffix in _JSON_LINES:
+        with path.open("rb") as lines:
+            yield from _json_lines(lines, str(path), text_field)
+    elif path.suffix == ".txt" or not path.exists():
+        yield Page(str(path), _decode(path.read_bytes(), str(path)))
+    else:
+        raise ValueError(f"{path}: unknown kind of file: give .jsonl, .ndjson, .parquet, .txt or a folder of .txt")
+
+
+def _decode(data: bytes, where: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: not UTF-8 at byte {error.start}: convert it first") from None
+
+
+def _json_lines(lines: Iterable[bytes], where: str, text_field: str) -> Iterator[Page]:
+    for number, line in enumerate(lines, 1):
+        place = f"{where}, line {number}"
+        text = _decode(line, place)
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{place}: broken JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise ValueError(f"{place}: an object was expected, not {type(record).__name__}")
+        if text_field not in record:
+            fields = ", ".join(map(repr, record)) or "none"
+            raise ValueError(f"{place}: no field {text_field!r} (it has {fields}): name it with --text-field")
+        if not isinstance(record[text_field], str):
+            raise ValueError(f"{place}: field {text_field!r} is {json.dumps(record[text_field])[:40]}, not a string")
+        yield Page(place, record[text_field])
+
+
+def _parquet(path: Path, text_field: str) -> Iterator[Page]:
+    try:
+        with pq.ParquetFile(path) as file:
+            if text_field not in file.schema_arrow.names:
+                columns = ", ".join(map(repr, file.schema_arrow.names))
+                raise ValueError(f"{path}: no column {text_field!r} (it has {columns}): name it with --text-field")
+            row = 0
+            for batch in file.iter_batches(columns=[text_field]):
+                for text in batch.column(0).to_pylist():
+                    row += 1
+                    if not isinstance(text, str):
+                        kind = "null" if text is None else f"{type(text).__name__}, not a string"
+                        raise ValueError(f"{path}, row {row}: column {text_field!r} is {kind}")
+                    yield Page(f"{path}, row {row}", text)
+    except pa.ArrowException as error:
+        raise ValueError(f"{path}: not a Parquet file, or damaged: {str(error).splitlines()[0]}") from error

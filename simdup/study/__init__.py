@@ -1,0 +1,1 @@
+"""The experiment: how distances grow with edits, and which threshold to trust."""

@@ -1,0 +1,98 @@
+"""The article's experiment on anyone's pages: edited copies of each, and how far they move."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from simdup.fingerprint import fingerprint
+from simdup.hamming import all_pairs
+from simdup.scheme import Scheme
+from simdup.similarity import FeatureSets
+from simdup.study.edits import Edit, vocabulary
+
+SAME = 0.8
+"""Pages of the corpus that share this part of their word 3-grams say the same before anybody edits them."""
+
+# Proposes pairs for SAME: such pairs are at most 28 degrees, or 39 +- 6 of 256 bits apart (Charikar 2002).
+_PROPOSAL = Scheme("word", 3, 256, "set", "xxh64", normalize=True)
+_PROPOSAL_K = 64
+
+_RANDOM_PAIRS = 10_000
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Pages, and a copy of every page for each edit."""
+
+    texts: list[str]
+    """The n pages, then n copies for each edit in turn."""
+    family: NDArray[np.int64]
+    """One number per text. Copies belong to the family of their page, and so do pages that said the same before."""
+    edited: Mapping[str, NDArray[np.int64]]
+    """For each edit the rows (page, copy), shape (n, 2)."""
+    same_before: int
+    """How many pairs of pages said the same before: they count as neither near-duplicates nor unrelated."""
+
+    def with_template(self, template: str) -> list[str]:
+        """Return all texts, the template before each."""
+        return [f"{template}\n{text}" for text in self.texts]
+
+    def jaccard(self) -> dict[str, float]:
+        """Mean Jaccard similarity of word sets for each edit, and for random pairs of unrelated pages."""
+        sets = FeatureSets(self.texts, replace(_PROPOSAL, ngram=1))
+        rng = np.random.default_rng(0)
+        pages = len(self.texts) // (len(self.edited) + 1)
+        left, right = rng.integers(0, pages, (2, _RANDOM_PAIRS))
+        unrelated = self.family[left] != self.family[right]
+        means = {name: float(sets.jaccard(rows[:, 0], rows[:, 1]).mean()) for name, rows in self.edited.items()}
+        return means | {"unrelated": float(sets.jaccard(left[unrelated], right[unrelated]).mean())}
+
+
+def experiment(pages: Sequence[str], edits: Sequence[Edit], seed: int = 0) -> Experiment:
+    """Edit a copy of every page in every way.
+
+    Parameters
+    ----------
+    pages
+        The n texts.
+    edits
+        What to do to them.
+    seed
+        Of every random choice.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two families of pages: there is nothing unrelated to compare.
+    """
+    pages = list(pages)
+    names = [edit.name for edit in edits]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the same edit twice: {', '.join(names)}")
+    pairs = same_pages(pages)
+    links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(pages), len(pages)))
+    families, family = connected_components(links, directed=False)
+    if families < 2:
+        raise ValueError(f"{len(pages)} pages that all say the same: give at least two that do not")
+    texts, edited = list(pages), {}
+    for edit in edits:
+        rng = random.Random(f"{seed} {edit.name}")
+        units = vocabulary(pages, edit)
+        edited[edit.name] = np.column_stack((np.arange(len(pages)), len(texts) + np.arange(len(pages))))
+        texts += (edit.apply(page, units, rng) for page in pages)
+    return Experiment(texts, np.tile(family.astype(np.int64), len(edits) + 1), edited, len(pairs))
+
+
+def same_pages(pages: Sequence[str]) -> NDArray[np.int64]:
+    """Find the pairs of pages with a Jaccard similarity of word 3-grams of at least `SAME`, shape (m, 2)."""
+    fingerprints = fingerprint(pages, _PROPOSAL)
+    rows = np.flatnonzero(fingerprints.features)
+    proposed = all_pairs(fingerprints.words[rows], _PROPOSAL_K)
+    left, right = rows[proposed.left], rows[proposed.right]
+    same = FeatureSets(pages, _PROPOSAL).jaccard(left, right) >= SAME
+    return np.column_stack((left[same], right[same]))

@@ -1,0 +1,239 @@
+"""Tables, sentences and plots of what was measured."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from simdup.files import whole
+from simdup.scheme import ARTICLE, Scheme
+from simdup.study.corpus import article_corpus
+from simdup.study.measure import Distances, Measurement, Threshold
+from simdup.study.reproduce import THRESHOLDS, Result, measurements
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_VERDICT_STYLE = {"reproduced": "green", "other corpus": "dim", "contradicted": "bold red"}
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for a table: whole if it is, else with so many significant digits, and never in exponents."""
+    if value == round(value) or abs(value) >= 10**digits:
+        return f"{value:,.0f}"
+    return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
+
+
+def percent(share: float) -> str:
+    """A share in per cent with one digit."""
+    return f"{100 * share:.1f} %"
+
+
+def figures_table(results: Sequence[Result], others: Sequence[Mapping[str, float]] = ()) -> Table:
+    """Return published beside measured with the verdict, a row for each of the article's, and the range over seeds."""
+    table = _table("The article's figures")
+    table.add_column("figure", no_wrap=True)
+    table.add_column("published", justify="right")
+    table.add_column("measured", justify="right")
+    table.add_column("verdict", no_wrap=True)
+    if others:
+        table.add_column("other seeds, 5 to 95 %", justify="right")
+    for where, group in groupby(results, key=lambda result: result.figure.where):
+        table.add_section()
+        table.add_row(f"[bold]{escape(where)}[/]")
+        for row, cells in groupby(group, key=_row):
+            found = list(cells)
+            table.add_row(
+                f"  {row}",
+                ", ".join(result.figure.printed(result.figure.number) for result in found),
+                ", ".join(result.figure.printed(result.value) for result in found),
+                _verdict(found),
+                *([", ".join(_range(result, others) for result in found)] if others else []),
+            )
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+
+
+def _row(result: Result) -> str:
+    """The row of the article's table that a figure stands in; the distances and thresholds have several in one."""
+    name = result.figure.id
+    return name.rpartition(".")[0] if name.count(".") > 2 else name
+
+
+def _verdict(results: Sequence[Result]) -> str:
+    if results[0].fast is not None:
+        return f"simdup: {results[0].ratio:.0f} x"
+    worst = max((result.verdict for result in results), key=list(_VERDICT_STYLE).index)
+    return f"[{_VERDICT_STYLE[worst]}]{worst}[/]"
+
+
+def _range(result: Result, others: Sequence[Mapping[str, float]]) -> str:
+    if result.fast is not None:
+        return ""
+    low, high = np.quantile([values[result.figure.id] for values in others], (0.05, 0.95))
+    return f"{number(low)} to {number(high)}{result.figure.unit}"
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Say how many figures came out as published."""
+    judged = [result for result in results if result.verdict in ("reproduced", "contradicted")]
+    if not judged:
+        return "Another seed is another corpus: nothing was judged."
+    held = sum(result.verdict == "reproduced" for result in judged)
+    return f"{held} of {len(judged)} figures reproduced; timings are ratios in this run, not judged."
+
+
+def distances_table(conditions: Mapping[str, Measurement], jaccard: Mapping[str, float]) -> Table:
+    """Return min, median, max distance of edited and unrelated pairs in every condition."""
+    table = _table("Distance in bits: min, median, max")
+    table.add_column("pairs")
+    table.add_column("Jaccard", justify="right")
+    for condition in conditions:
+        table.add_column(condition, justify="right")
+    rows = next(iter(conditions.values())).edited
+    for name in (*rows, "unrelated"):
+        found = [measurement.edited.get(name, measurement.unrelated) for measurement in conditions.values()]
+        table.add_row(name, f"{jaccard[name]:.3f}", *map(_spread, found))
+    return table
+
+
+def _spread(distances: Distances) -> str:
+    return f"{distances.min}, {distances.median:g}, {distances.max}" if distances.pairs else "no pair"
+
+
+def thresholds(measurement: Measurement, advised: Iterable[int] = ()) -> list[int]:
+    """The thresholds to show: the article's, as shares of the width, and those advised."""
+    return sorted({k * measurement.bits // 64 for k in THRESHOLDS} | set(advised))
+
+
+def thresholds_table(conditions: Mapping[str, Measurement], advice: Mapping[str, Threshold | None]) -> Table:
+    """Return recall with its interval and false pairs for a range of thresholds in every condition."""
+    table = _table("Threshold k: recall of edited pairs (95 % interval), unrelated pairs found")
+    table.add_column("k", justify="right")
+    for condition in conditions:
+        table.add_column(f"recall, {condition}", justify="right")
+        table.add_column("false pairs", justify="right")
+    advised = {threshold.k for threshold in advice.values() if threshold}
+    for k in thresholds(next(iter(conditions.values())), advised):
+        row = []
+        for condition, measurement in conditions.items():
+            at, best = measurement.at(k), advice[condition]
+            low, high = at.recall_interval
+            star = "*" if best and best.k == k else ""
+            row += [f"{star}{percent(at.recall)} ({100 * low:.1f} to {100 * high:.1f})", f"{at.false:,}"]
+        table.add_row(str(k), *row)
+    table.caption = "* advised" if advised else None
+    table.caption_justify = "left"
+    return table
+
+
+def advice(condition: str, threshold: Threshold | None, scheme: Scheme, budget: float, pages: int) -> str:
+    """Say in plain sentences which threshold to trust, and what it would mean among so many pages."""
+    allowed = f"{number(budget)} false per million pairs"
+    if threshold is None:
+        return (
+            f"{condition}: trust no threshold: even equal fingerprints are unrelated pages more often than {allowed}. "
+            "Remove what the pages share, or choose more bits or longer n-grams."
+        )
+    low, high = threshold.recall_interval
+    sentence = (
+        f"{condition}: use k = {threshold.k} of {scheme.bits} bits: it finds {percent(threshold.recall)} of the edited "
+        f"pages (95 % interval {100 * low:.1f} to {100 * high:.1f}) with {threshold.false:,} false pairs among "
+        f"{threshold.unrelated:,} unrelated ({allowed} allowed). Among {pages:,} pages like these expect "
+    )
+    most = f"{number(float(f'{threshold.false_among(pages, at_most=True):.2g}'))}"
+    if threshold.false:
+        return f"{sentence}about {number(float(f'{threshold.false_among(pages):.2g}'))} false pairs (at most {most})."
+    return f"{sentence}at most {most} false pairs: none was seen, and fewer cannot be promised from so few pages."
+
+
+def study_json(measurement: Measurement, jaccard: Mapping[str, float], advised: Threshold | None) -> dict[str, Any]:
+    """Return a condition of `simdup study --json`."""
+    named = (*measurement.edited.items(), ("unrelated", measurement.unrelated))
+    return {
+        "without_text": measurement.without_text,
+        "distances": {
+            name: {
+                "pairs": distances.pairs,
+                **({s: getattr(distances, s) for s in ("min", "median", "max")} if distances.pairs else {}),
+                "jaccard": jaccard[name],
+                "counts": distances.counts.tolist(),
+            }
+            for name, distances in named
+        },
+        "thresholds": [threshold_json(measurement.at(k)) for k in range(measurement.bits + 1)],
+        "advice": threshold_json(advised) if advised else None,
+    }
+
+
+def threshold_json(threshold: Threshold) -> dict[str, Any]:
+    """Return a threshold as an object; shares are from 0 to 1."""
+    low, high = threshold.recall_interval
+    return {
+        "k": threshold.k,
+        "recall": threshold.recall,
+        "recall_low": low,
+        "recall_high": high,
+        "found": threshold.found,
+        "edited": threshold.edited,
+        "false_pairs": threshold.false,
+        "unrelated": threshold.unrelated,
+        "false_per_million": threshold.false_per_million,
+        "false_per_million_at_most": threshold.false_per_million_at_most,
+    }
+
+
+def plot_distances(path: str | os.PathLike[str], seed: int) -> None:
+    """Plot the distances of the article's corpus, text only above with template, to an SVG, PNG or PDF file.
+
+    Raises
+    ------
+    ValueError
+        If the file's ending names no format, or the extra "plot" is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ValueError("plots need matplotlib: pip install 'simdup[plot]'") from error
+    kind = Path(path).suffix[1:]
+    if kind not in ("svg", "png", "pdf"):
+        raise ValueError(f"{os.fspath(path)}: give a file ending in .svg, .png or .pdf")
+    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    _draw(figure, measurements(article_corpus(seed), ARTICLE))
+    with whole(path) as temporary:
+        figure.savefig(temporary, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+
+
+def _draw(figure: "Figure", conditions: Mapping[str, Measurement]) -> None:
+    # Okabe and Ito's colours, told apart by colour-blind readers too; the lines differ as well.
+    styles = {
+        "1pct": ("#0072B2", "-"),
+        "5pct": ("#009E73", "--"),
+        "15pct": ("#E69F00", "-."),
+        "unrelated": ("#D55E00", ":"),
+    }
+    titles = {"text": "text only", "template": "with the 600-word template"}
+    axes = figure.subplots(2, sharex=True)
+    for panel, (condition, measurement) in zip(axes, conditions.items(), strict=True):
+        for name, (colour, line) in styles.items():
+            distances = measurement.edited.get(name, measurement.unrelated)
+            share = 100 * distances.counts[:41] / distances.pairs
+            label = f"{name.removesuffix('pct')} % of the words replaced" if name != "unrelated" else "unrelated pages"
+            panel.step(range(41), share, where="mid", color=colour, linestyle=line, linewidth=1.8, label=label)
+            panel.fill_between(range(41), share, step="mid", color=colour, alpha=0.12)
+        panel.set_title(titles[condition], loc="left", fontsize=10)
+        panel.set_ylabel("% of pairs")
+        panel.axvline(3, color="0.5", linewidth=0.8)
+        panel.spines[["top", "right"]].set_visible(False)
+    axes[0].annotate("k = 3", (3.2, axes[0].get_ylim()[1] * 0.9), fontsize=9, color="0.35")
+    axes[0].legend(frameon=False, fontsize=9)
+    axes[1].set_xlabel("Hamming distance in bits of 64")
