@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.markup import escape
+from rich.console import Group
 from rich.table import Table
 
 from simdup.files import whole
@@ -35,28 +35,30 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def figures_table(results: Sequence[Result], others: Sequence[Mapping[str, float]] = ()) -> Table:
+def figures_table(results: Sequence[Result], others: Sequence[Mapping[str, float]] = ()) -> Group:
     """Return published beside measured with the verdict, a row for each of the article's, and the range over seeds."""
-    table = _table("The article's figures")
-    table.add_column("figure", no_wrap=True)
-    table.add_column("published", justify="right")
-    table.add_column("measured", justify="right")
-    table.add_column("verdict", no_wrap=True)
-    if others:
-        table.add_column("other seeds, 5 to 95 %", justify="right")
+    tables: list[Table] = []
     for where, group in groupby(results, key=lambda result: result.figure.where):
-        table.add_section()
-        table.add_row(f"[bold]{escape(where)}[/]")
+        # Widths are fixed, so that the tables stand below one another as one.
+        table = _table(where)
+        table.show_header = not tables
+        table.add_column("figure", width=27, no_wrap=True)
+        table.add_column("published", width=16, justify="right")
+        table.add_column("measured", width=16, justify="right")
+        table.add_column("verdict", width=14, no_wrap=True)
+        if others:
+            table.add_column("other seeds, 5 to 95 %", min_width=26, justify="right")
         for row, cells in groupby(group, key=_row):
             found = list(cells)
             table.add_row(
-                f"  {row}",
+                row,
                 ", ".join(result.figure.printed(result.figure.number) for result in found),
                 ", ".join(result.figure.printed(result.value) for result in found),
                 _verdict(found),
                 *([", ".join(_range(result, others) for result in found)] if others else []),
             )
-    return table
+        tables.append(table)
+    return Group(*tables)
 
 
 def _table(title: str) -> Table:
@@ -80,7 +82,7 @@ def _range(result: Result, others: Sequence[Mapping[str, float]]) -> str:
     if result.fast is not None:
         return ""
     low, high = np.quantile([values[result.figure.id] for values in others], (0.05, 0.95))
-    return f"{number(low)} to {number(high)}{result.figure.unit}"
+    return f"{number(low)}–{number(high)}"
 
 
 def summary(results: Sequence[Result]) -> str:

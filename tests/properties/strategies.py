@@ -136,5 +136,5 @@ def word_arrays(draw: st.DrawFn, max_rows: int = 40) -> Words:
 
 def to_ints(array: NDArray[np.uint64]) -> list[int]:
     """Rows of words as the integers that they are."""
-    rows = array.reshape(len(array), -1).tolist()
+    rows = array.reshape(len(array), -1).tolist() if len(array) else []
     return [sum(word << 64 * place for place, word in enumerate(reversed(row))) for row in rows]

@@ -1,0 +1,149 @@
+"""The article's figures, exactly; and how typical its corpus is, over other seeds.
+
+At seed 39 there is nothing to tolerate: each figure must come out to the last printed digit, through the pure
+Python reference and through the fast path, which must agree bit for bit on every page. Tolerance belongs to the
+sweep, where the seed is the unit.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import mean
+
+import numpy as np
+import pytest
+
+from simdup import ARTICLE, Fingerprints, Scheme, fingerprint, reference
+from simdup.study.corpus import Corpus, article_corpus
+from simdup.study.reproduce import Figure, counted, figures
+from tests.statistics import equivalent
+
+FIGURES = [figure for figure in figures() if figure.kind != "timing"]
+TIMINGS = [figure for figure in figures() if figure.kind == "timing"]
+
+
+@functools.cache
+def corpus() -> Corpus:
+    return article_corpus()
+
+
+@functools.cache
+def _slow(text: str, ngram: int) -> int:
+    return reference.article(text, ngram)
+
+
+def slow_fingerprint(texts: Sequence[str], scheme: Scheme) -> Fingerprints:
+    """The article's own algorithm, a page at a time."""
+    assert replace(scheme, ngram=1) == ARTICLE
+    return Fingerprints.from_ints([_slow(text, scheme.ngram) for text in texts], scheme)
+
+
+@functools.cache
+def measured(fingerprinter: Callable[[Sequence[str], Scheme], Fingerprints]) -> dict[str, float]:
+    return counted(corpus(), fingerprinter)
+
+
+@pytest.mark.parametrize("fingerprinter", [slow_fingerprint, fingerprint], ids=["reference", "fast"])
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.id)
+def test_figure_is_reproduced(figure: Figure, fingerprinter: Callable[[Sequence[str], Scheme], Fingerprints]) -> None:
+    value = measured(fingerprinter)[figure.id]
+    assert figure.holds(value), f"{figure.id}: published {figure.published}, measured {value}; {figure.quote}"
+
+
+@pytest.mark.parametrize("ngram", [1, 3])
+@pytest.mark.parametrize("condition", ["text", "template"])
+def test_fast_and_reference_agree_bit_for_bit(ngram: int, condition: str) -> None:
+    pages = corpus().pages if condition == "text" else corpus().with_template()
+    scheme = replace(ARTICLE, ngram=ngram)
+    assert fingerprint(pages, scheme) == slow_fingerprint(pages, scheme)
+
+
+def test_every_figure_is_measured_once() -> None:
+    assert len(FIGURES) == 85
+    assert {figure.id for figure in FIGURES} == set(measured(fingerprint))
+    assert len({figure.id for figure in figures()}) == len(FIGURES) + len(TIMINGS)
+
+
+@pytest.mark.parametrize("figure", figures(), ids=lambda figure: figure.id)
+def test_figure_is_quoted(figure: Figure) -> None:
+    """The published string stands in the quotation of the article beside it, or is a sum of what does."""
+    number = figure.published.replace(",", "")
+    quoted = figure.quote.replace(",", "")
+    if figure.id != "F1.documents" or number in quoted:
+        assert number in quoted, f"{figure.id}: {figure.published} does not stand in: {figure.quote}"
+
+
+@pytest.mark.parametrize(
+    ("published", "kind", "good", "bad"),
+    [
+        ("37005", "exact", [37005], [37004, 37006, 37005.4]),
+        ("279,975", "exact", [279975], [279]),
+        ("47.6%", "rounded", [47.55, 47.6, 47.65], [47.54, 47.66, 0.476]),
+        ("0.150", "rounded", [0.1495, 0.15, 0.1505], [0.1494, 0.1506]),
+        ("18", "rounded", [17.5, 18, 18.5], [17.4, 18.6]),
+    ],
+)
+def test_a_verdict_is_as_strict_as_the_printed_digits(
+    published: str, kind: str, good: list[float], bad: list[float]
+) -> None:
+    figure = Figure("F0.x", "", "", published, kind)  # type: ignore[arg-type]
+    assert all(map(figure.holds, good))
+    assert not any(map(figure.holds, bad))
+
+
+# How typical is seed 39? Over 60 other seeds the figures had these means. The seed is the unit: 30 fresh ones must
+# be equivalent by two one-sided t-tests. A margin is about 1.2 standard deviations of one seed (beside it), so
+# that with 30 seeds the test finds equivalence in more than 99 % of the runs if the mean is right, and in fewer
+# than 5 % if it is off by the margin (tests/properties/test_statistics.py simulates both).
+SEEDS = range(100, 130)
+TYPICAL = [
+    # figure, mean over seeds, margin, standard deviation of one seed
+    ("F4.text.k3.recall", 46.2, 2.3, 1.9),
+    ("F4.text.k10.recall", 95.9, 1.3, 1.1),
+    ("F4.text.k10.false_pairs", 2407, 500, 416),
+    ("F2.text.unrelated.median", 18.8, 0.6, 0.5),
+    ("F3.variants", 0.8682, 0.0011, 0.0009),
+    ("F4.template.k3.recall", 83.6, 5.9, 4.9),
+    ("F2.template.unrelated.median", 7.8, 1.3, 1.1),
+]
+
+
+@functools.cache
+def over_seeds() -> list[dict[str, float]]:
+    return [counted(article_corpus(seed)) for seed in SEEDS]
+
+
+@pytest.mark.parametrize(("figure", "expected", "margin", "deviation"), TYPICAL, ids=[row[0] for row in TYPICAL])
+def test_other_seeds_are_equivalent(figure: str, expected: float, margin: float, deviation: float) -> None:
+    values = [seed[figure] for seed in over_seeds()]
+    assert equivalent(values, expected, margin), (
+        f"{figure}: mean {mean(values):.4g} +- {np.std(values, ddof=1) / math.sqrt(len(values)):.2g} over {len(values)} "
+        f"seeds, expected {expected} +- {margin}"
+    )
+    # The margin was chosen for this spread; a chi-squared bound at 5 sigma for 30 seeds.
+    assert np.std(values, ddof=1) < 1.7 * deviation
+
+
+def test_the_headline_is_true_in_kind_but_not_in_size() -> None:
+    """37,005 false pairs at k = 3 with the template belong to one template: on other seeds there are far fewer.
+
+    The distribution is very skewed (60 seeds: 334 to 59,750), so nothing is said of its mean: the median of the
+    seeds is below half of the published number, while text only gives next to none.
+    """
+    with_template = [seed["F4.template.k3.false_pairs"] for seed in over_seeds()]
+    text_only = [seed["F4.text.k3.false_pairs"] for seed in over_seeds()]
+    assert min(with_template) > 100
+    assert np.median(with_template) < 37_005 / 2
+    assert max(text_only) < 10
+
+
+@functools.cache
+def _zero_false(bits: int, ngram: int) -> dict[str, float]:
+    scheme = Scheme("word", ngram, bits, "tf", "blake2b", normalize=False)
+    from simdup.study.reproduce import measurements
+
+    return {
+        condition: round(100 * best.recall, 1) if (best := measurement.advise(0)) else 0.0
+        for condition, measurement in measurements(corpus(), scheme).items()
+    }
