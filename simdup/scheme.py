@@ -113,7 +113,21 @@ class Scheme:
 
     Notes
     -----
-    DEFAULTS
+    The defaults rest on the article's synthetic corpus at seeds 39 to 50 (12 corpora), by the best recall that no
+    false pair among 279,975 spoils, mean over the corpora in per cent, text only / with the site template:
+
+    ============  ===========  ===========  ===========
+    features, tf  64 bits      128 bits     256 bits
+    ============  ===========  ===========  ===========
+    words         46.2 / 0     78.1 / 30.9  98.4 / 82.3
+    word 2-grams  74.4 / 39.4  97.2 / 73.6  100 / 95.3
+    word 3-grams  64.1 / 30.2  86.6 / 62.2  99.1 / 82.3
+    word 4-grams  56.1 / 27.3  74.4 / 54.9  93.6 / 73.0
+    ============  ===========  ===========  ===========
+
+    2-grams were best at every width, and 128 bits is the first that finds more than 95 % of the edited pages.
+    "set" was within 2 points of "tf" for 2-grams; "idf" needs a fitted table. XXH64 is the faster hash. Real
+    pages have not been measured yet: `simdup study` measures yours.
     """
 
     unit: Unit = "word"

@@ -52,7 +52,7 @@ class TestIds:
         assert Scheme("char", 5, 256, "set", "blake2b").id == "char5-256-set-blake2b-nfkc14"
         assert Scheme(weight="idf", ngram=2, bits=128).id == "word2-128-idf.unfitted-xxh64-nfkc14"
         given_table = replace(Scheme("word", 1, 64, "idf"), idf=table([1, 2], [3, 4], 5))
-        assert given_table.id == "word1-64-idf.b7d5b93bf0d3f6fe-xxh64-nfkc14"
+        assert given_table.id == "word1-64-idf.159444605c5545fe-xxh64-nfkc14"
 
     @given(scheme=some.schemes())
     def test_an_id_is_short_and_plain(self, scheme: Scheme) -> None:
@@ -211,7 +211,7 @@ class TestTables:
         with pytest.raises((ValueError, TypeError)):
             table([1], [1], unseen)
 
-    @pytest.mark.parametrize("weight", [2**41, 2**62])
+    @pytest.mark.parametrize("weight", [2**62, 2**63 - 1])
     def test_weights_are_bounded_as_where_they_come_from(self, weight: int) -> None:
         """Two features of weight 2^62 are more than a sum in 64 bits holds."""
         with pytest.raises(ValueError, match=str(weight)):

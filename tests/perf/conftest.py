@@ -1,0 +1,67 @@
+"""A race: the yardstick and the contestant take turns, and the ratio of their medians must not fall below a floor."""
+
+import functools
+import pathlib
+import random
+import statistics
+import time
+import tomllib
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from conftest import SPEEDS, Speed
+
+FLOORS = tomllib.loads(pathlib.Path(__file__).with_name("floors.toml").read_text(encoding="utf-8"))
+ROUNDS = 15
+
+Race = Callable[..., float]
+
+
+@pytest.fixture
+def race(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Race:
+    """Run yardstick and contestant in turn; record, print and judge the ratio of their times per unit of work."""
+
+    def run(
+        job: str,
+        yardstick: Callable[[], Any],
+        contestant: Callable[[], Any],
+        work: tuple[float, float],
+        unit: str,
+        rounds: int = ROUNDS,
+    ) -> float:
+        seconds: dict[str, list[float]] = {"yardstick": [], "contestant": []}
+
+        def timed(name: str, what: Callable[[], Any]) -> None:
+            start = time.perf_counter()
+            what()
+            seconds[name].append(time.perf_counter() - start)
+
+        yardstick()
+        contestant()
+        benchmark.group = "simdup"
+        benchmark.pedantic(  # type: ignore[no-untyped-call]
+            lambda: timed("contestant", contestant), setup=lambda: timed("yardstick", yardstick), rounds=rounds
+        )
+        slow, fast = (statistics.median(times) / done for times, done in zip(seconds.values(), work, strict=True))
+        ratio = slow / fast
+        floor = FLOORS[job]["floor"]
+        shown = f"{1e6 * fast:,.2f} us/{unit}" if fast > 1e-7 else f"{1e-6 / fast:,.0f} M {unit}s/s"
+        request.config.stash[SPEEDS].append(Speed(job, shown, f"{ratio:,.1f} x", f"{floor:,g} x"))
+        benchmark.extra_info.update(ratio=ratio, floor=floor)
+        assert ratio >= floor, f"{job}: {ratio:.1f} times the yardstick's speed, the floor is {floor}"
+        return ratio
+
+    return run
+
+
+@functools.cache
+def documents(count: int, words: int = 400, seed: int = 39) -> list[str]:
+    """Return documents of the article's vocabulary: 6,000 words drawn with weight 1 / (i + 5)."""
+    rng = random.Random(seed)
+    vocabulary = [f"w{i}" for i in range(6_000)]
+    weights = list(accumulate(1 / (i + 5) for i in range(6_000)))
+    return [" ".join(rng.choices(vocabulary, cum_weights=weights, k=words)) for _ in range(count)]

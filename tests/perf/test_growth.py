@@ -1,0 +1,70 @@
+"""How time grows with the length and the number of documents, and how much memory a stream takes."""
+
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import linregress
+
+from conftest import SPEEDS, Speed
+from simdup import Scheme, all_pairs, fingerprint
+from tests.perf.conftest import documents
+
+WORDS = Scheme("word", 1, 64)
+
+
+def slope(jobs: dict[int, Callable[[], Any]], rounds: int = 7) -> float:
+    """Fit log time to log size: 1 is linear, 2 quadratic. Sizes take turns, medians count."""
+    seconds: dict[int, list[float]] = {size: [] for size in jobs}
+    for job in jobs.values():
+        job()
+    for _ in range(rounds):
+        for size, job in jobs.items():
+            start = time.perf_counter()
+            job()
+            seconds[size].append(time.perf_counter() - start)
+    medians = [median(times) for times in seconds.values()]
+    return float(linregress(np.log(list(seconds)), np.log(medians)).slope)
+
+
+# Bounds are wide: they are there for an accidental square, not for noise.
+def test_time_grows_linearly_with_length(request: pytest.FixtureRequest) -> None:
+    texts = {words: documents(1, words)[0] for words in (1_000, 10_000, 100_000, 1_000_000)}
+    found = slope({words: lambda text=text: fingerprint(text, WORDS) for words, text in texts.items()})  # type: ignore[misc]
+    request.config.stash[SPEEDS].append(Speed("growth with length", "log-log slope", f"{found:.2f}"))
+    assert 0.7 < found < 1.4
+
+
+def test_time_grows_linearly_with_number(request: pytest.FixtureRequest) -> None:
+    texts = documents(1_000)
+    found = slope({n: lambda n=n: fingerprint(texts[:n], WORDS) for n in (50, 200, 1_000)})  # type: ignore[misc]
+    request.config.stash[SPEEDS].append(Speed("growth with number", "log-log slope", f"{found:.2f}"))
+    assert 0.7 < found < 1.4
+
+
+def test_all_pairs_grow_with_the_square(request: pytest.FixtureRequest) -> None:
+    words = np.random.default_rng(0).integers(0, 2**64, 20_000, dtype=np.uint64)
+    found = slope({n: lambda n=n: all_pairs(words[:n], 3) for n in (5_000, 10_000, 20_000)})  # type: ignore[misc]
+    request.config.stash[SPEEDS].append(Speed("growth of all pairs", "log-log slope", f"{found:.2f}"))
+    assert 1.4 < found < 2.6
+
+
+STREAM = """
+import simdup
+texts = (f"page {i} of a stream of short texts, number {i * 7919}" for i in range(1_000_000))
+assert len(simdup.fingerprint(texts)) == 1_000_000
+status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
+print(int(status["VmHWM"].split()[0]) / 1024)
+"""
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+def test_a_million_texts_from_a_generator_take_less_than_500_mb() -> None:
+    run = subprocess.run([sys.executable, "-c", STREAM], capture_output=True, text=True, check=True)
+    assert float(run.stdout) < 500
