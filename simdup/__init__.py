@@ -2,7 +2,8 @@
 
 from simdup.fingerprint import Fingerprint, Fingerprints, fingerprint, fingerprint_features, fit_idf, idf_table
 from simdup.hamming import Pairs, all_pairs, distance
-from simdup.scheme import ARTICLE, IdfTable, Scheme
+from simdup.idf import IdfTable
+from simdup.scheme import ARTICLE, Scheme
 from simdup.text import normalize, tokens
 
 __all__ = [

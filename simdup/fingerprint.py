@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from simdup.batches import Batch, batches, one_text
 from simdup.hashing import hash_ngrams, hash_strings
-from simdup.scheme import IdfTable, Scheme, Weight, weight_steps
+from simdup.idf import IdfTable, weight_steps
+from simdup.scheme import Scheme, Weight
 from simdup.text import tokenize
 
 Words = NDArray[np.uint64]

@@ -1,6 +1,5 @@
 """A Scheme: everything that decides how a text becomes a fingerprint, and its stable id."""
 
-import hashlib
 import json
 import os
 import re
@@ -10,78 +9,19 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from simdup.files import whole
+from simdup.idf import IdfTable
 
 Unit = Literal["word", "char"]
 Weight = Literal["tf", "set", "idf"]
 Hash = Literal["xxh64", "blake2b"]
-
-# Weights are kept in steps of this size, as integers: sums are then exact, in whatever order they are taken.
-WEIGHT_STEP = 2.0**-20
-_LARGEST_WEIGHT = 2.0**20
 
 # How an id names the two ways to read a text. Another Unicode table would be another name.
 _NORMALIZED, _RAW = "nfkc14", "raw"
 
 _LONGEST_NGRAM = 1_000
 _FORMAT = 1
-
-
-@dataclass(frozen=True, eq=False)
-class IdfTable:
-    """Inverse document frequencies of features, fitted by `simdup.fit_idf` or given to `simdup.idf_table`.
-
-    Weights are multiples of `WEIGHT_STEP` (2^-20), stored as integers. A feature that the table does not hold
-    weighs `unseen` steps: for a fitted table that is ln(n), as if it stood on one of the n pages.
-    """
-
-    features: NDArray[np.uint64]
-    """The first 64 bits of each feature's hash, ascending, shape (n,)."""
-    weights: NDArray[np.int64]
-    """The weight of each feature in steps, shape (n,)."""
-    unseen: int
-    """The weight of every other feature in steps."""
-
-    def __post_init__(self) -> None:
-        features = np.ascontiguousarray(self.features, np.uint64)
-        weights = np.ascontiguousarray(self.weights, np.int64)
-        if features.shape != weights.shape or features.ndim != 1 or np.any(features[1:] <= features[:-1]):
-            raise ValueError("an idf table takes one weight per feature and its features in ascending order")
-        if (weights.size and weights.min() < 0) or self.unseen < 0:
-            raise ValueError("an idf table takes no negative weight")
-        features.flags.writeable = weights.flags.writeable = False
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "weights", weights)
-
-    @property
-    def digest(self) -> str:
-        """16 hex digits that name the table's contents."""
-        state = hashlib.blake2b(self.unseen.to_bytes(8, "little"), digest_size=8)
-        state.update(self.features.astype("<u8").tobytes())
-        state.update(self.weights.astype("<i8").tobytes())
-        return state.hexdigest()
-
-    def lookup(self, features: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The weights in steps of features given by the first 64 bits of their hashes, shape (m,)."""
-        if not len(self.features):
-            return np.full(len(features), self.unseen, np.int64)
-        at = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
-        return np.where(self.features[at] == features, self.weights[at], self.unseen)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdfTable) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-
-def weight_steps(value: float) -> int:
-    """A weight as a whole number of `WEIGHT_STEP`, or ValueError for one that is no weight."""
-    if not 0 <= value <= _LARGEST_WEIGHT:
-        raise ValueError(f"{value!r} is no idf weight: give a finite number from 0 to 2^20")
-    return round(value / WEIGHT_STEP)
 
 
 @dataclass(frozen=True)
