@@ -23,7 +23,8 @@ class Batch(NamedTuple):
 
 def one_text(text: str) -> Batch:
     """The batch of one text."""
-    return Batch(*joined([encode(text)]))
+    data = np.frombuffer(encode(text), np.uint8)
+    return Batch(data, np.array((0, len(data))))
 
 
 def batches(texts: Iterable[str]) -> Iterator[Batch]:

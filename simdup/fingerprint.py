@@ -155,7 +155,10 @@ class Fingerprints:
 
 
 def _to_int(words: Words) -> int:
-    return int.from_bytes(words.astype(">u8").tobytes(), "big")
+    value = 0
+    for word in words.tolist():
+        value = value << 64 | word
+    return value
 
 
 def natural(value: Any, bits: int) -> int:
