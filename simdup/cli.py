@@ -28,7 +28,6 @@ from simdup.study.reproduce import sweep as sweep_seeds
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Do these two pages say the same thing, and which threshold should I trust?",
@@ -40,7 +39,7 @@ _DEFAULT = Scheme()
 def main() -> None:
     """Run the command: exit 2 with one line for what cannot be done, never with a traceback."""
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):
             # The reader went away, as `head` does. Nothing more can be written, not even at exit.
@@ -89,6 +88,21 @@ def _json_file(path: str | None) -> Iterator[dict[str, Any]]:
 
 
 _JSON = typer.Option("--json", metavar="FILE", help="Write everything to this file too; - prints it instead of tables.")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"simdup {version('simdup')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()

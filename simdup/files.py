@@ -1,6 +1,7 @@
 """Files that appear whole or not at all."""
 
 import contextlib
+import errno
 import os
 import pathlib
 import tempfile
@@ -15,6 +16,8 @@ def whole(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
     permissions; a link is followed, so that what it points at is replaced.
     """
     target = pathlib.Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     temporary = pathlib.Path(name)

@@ -45,9 +45,10 @@ class FeatureSets:
         for batch in batches(texts):
             hashes, offsets = hash_ngrams(tokenize(batch.data, batch.offsets, scheme), scheme)
             sets += (np.unique(part[:, 0]) for part in np.split(hashes, offsets[1:-1]))
-        stops = np.cumsum([len(features) for features in sets], dtype=np.int64)
-        self._stops = stops
-        self._starts = np.concatenate(([0], stops[:-1])).astype(np.int64)
+        self.sizes = np.array([len(features) for features in sets], np.int64)
+        """How many different features each text has, shape (n,)."""
+        self._stops = np.cumsum(self.sizes)
+        self._starts = self._stops - self.sizes
         self._features = np.concatenate(sets) if sets else np.empty(0, np.uint64)
 
     def jaccard(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -43,14 +43,22 @@ class Experiment:
         return [f"{template}\n{text}" for text in self.texts]
 
     def jaccard(self) -> dict[str, float]:
-        """Mean Jaccard similarity of word sets for each edit, and for random pairs of unrelated pages."""
+        """Mean Jaccard similarity of word sets for each edit, and for random pairs of unrelated pages.
+
+        Texts without words are left out.
+        """
         sets = FeatureSets(self.texts, replace(_PROPOSAL, ngram=1))
+        _, one_of_each = np.unique(np.where(sets.sizes > 0, self.family, -1), return_index=True)
+        one_of_each = one_of_each[sets.sizes[one_of_each] > 0]
         rng = np.random.default_rng(0)
-        pages = len(self.texts) // (len(self.edited) + 1)
-        left, right = rng.integers(0, pages, (2, _RANDOM_PAIRS))
-        unrelated = self.family[left] != self.family[right]
-        means = {name: float(sets.jaccard(rows[:, 0], rows[:, 1]).mean()) for name, rows in self.edited.items()}
-        return means | {"unrelated": float(sets.jaccard(left[unrelated], right[unrelated]).mean())}
+        left = rng.integers(0, len(one_of_each), _RANDOM_PAIRS)
+        right = (left + rng.integers(1, len(one_of_each), _RANDOM_PAIRS)) % len(one_of_each)
+        pairs = dict(self.edited, unrelated=np.column_stack((one_of_each[left], one_of_each[right])))
+        means = {}
+        for name, rows in pairs.items():
+            rows = rows[(sets.sizes[rows] > 0).all(axis=1)]
+            means[name] = float(sets.jaccard(rows[:, 0], rows[:, 1]).mean())
+        return means
 
 
 def experiment(pages: Sequence[str], edits: Sequence[Edit], seed: int = 0) -> Experiment:
@@ -78,7 +86,8 @@ def experiment(pages: Sequence[str], edits: Sequence[Edit], seed: int = 0) -> Ex
     links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(pages), len(pages)))
     families, family = connected_components(links, directed=False)
     if families < 2:
-        raise ValueError(f"{len(pages)} pages that all say the same: give at least two that do not")
+        which = f"{len(pages)} pages that all say the same" if len(pages) > 1 else "fewer than two pages"
+        raise ValueError(f"{which}: give at least two that say different things")
     texts, edited = list(pages), {}
     for edit in edits:
         rng = random.Random(f"{seed} {edit.name}")

@@ -136,6 +136,11 @@ def measure(
         Shape (n,). Pages of one family are no unrelated pair.
     edited
         For each edit the rows (original, copy), shape (m, 2).
+
+    Raises
+    ------
+    ValueError
+        If there is no pair of unrelated pages with text, or none of some edit.
     """
     bits = fingerprints.scheme.bits
     has_text = fingerprints.features != 0
@@ -152,9 +157,10 @@ def measure(
     for members in np.split(order, starts[1:]):
         if len(members) > 1:
             counts -= distance_counts(words[members])
-    return Measurement(
-        bits,
-        {name: between(rows) for name, rows in edited.items()},
-        Distances(counts),
-        int(np.count_nonzero(~has_text)),
-    )
+    if not counts.any():
+        raise ValueError("fewer than two unrelated pages with text: there is nothing to tell apart")
+    distances = {name: between(rows) for name, rows in edited.items()}
+    for name, found in distances.items():
+        if not found.pairs:
+            raise ValueError(f"no copy has any text left after the edit {name!r}: there is no recall to measure")
+    return Measurement(bits, distances, Distances(counts), int(np.count_nonzero(~has_text)))

@@ -109,7 +109,7 @@ def distances_table(conditions: Mapping[str, Measurement], jaccard: Mapping[str,
 
 
 def _spread(distances: Distances) -> str:
-    return f"{distances.min}, {distances.median:g}, {distances.max}" if distances.pairs else "no pair"
+    return f"{distances.min}, {distances.median:g}, {distances.max}"
 
 
 def thresholds(measurement: Measurement, advised: Iterable[int] = ()) -> list[int]:
@@ -166,7 +166,7 @@ def study_json(measurement: Measurement, jaccard: Mapping[str, float], advised: 
         "distances": {
             name: {
                 "pairs": distances.pairs,
-                **({s: getattr(distances, s) for s in ("min", "median", "max")} if distances.pairs else {}),
+                **{statistic: getattr(distances, statistic) for statistic in ("min", "median", "max")},
                 "jaccard": jaccard[name],
                 "counts": distances.counts.tolist(),
             }

@@ -13,7 +13,7 @@ from scipy import stats
 
 from tests.statistics import ALPHA, equivalent
 
-ROUNDS, VALUES = 1_500, 30
+ROUNDS, VALUES = 500, 30
 MARGIN = 1.2
 # Four standard deviations of a share of 5 % among so many rounds.
 SLACK = 4 * math.sqrt(ALPHA * (1 - ALPHA) / ROUNDS)

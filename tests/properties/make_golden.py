@@ -63,6 +63,8 @@ def schemes() -> list[Scheme]:
         unit, ngram = ("word", "char")[place % 4 == 3], (1, 2, 3, 5)[place // 2 % 4]
         chosen.append(Scheme(unit, ngram, bits, weight, name, normalize=place % 5 != 1))  # type: ignore[arg-type]
     chosen += [Scheme("char", 5, 64, "tf"), Scheme("char", 3, 128, "set", "blake2b", normalize=False)]
+    chosen += [Scheme("word", 2, 256, "tf", "blake2b", normalize=False), Scheme("word", 1, 64, "set")]
+    chosen += [Scheme("word", 1, 64, "idf"), Scheme("char", 2, 64, "tf", "xxh64", normalize=False)]
     return [idf_table(TABLE, scheme, UNSEEN) if scheme.weight == "idf" else scheme for scheme in chosen]
 
 
