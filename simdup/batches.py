@@ -1,7 +1,8 @@
 """Texts as they come, to batches of UTF-8: one buffer and its offsets."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,10 +38,16 @@ def batches(texts: Iterable[str]) -> Iterator[Batch]:
     """
     if isinstance(texts, str | bytes | bytearray | Mapping) or not isinstance(texts, Iterable):
         raise TypeError(f"texts come as a string or as an iterable of strings, not as {type(texts).__name__}")
-    if isinstance(texts, pa.Array | pa.ChunkedArray) or hasattr(texts, "__arrow_c_stream__"):
-        yield from _of_column(texts)
-    else:
-        yield from _of_iterable(texts)
+    column = None
+    if isinstance(texts, pa.Array):
+        column = pa.chunked_array([texts])
+    elif isinstance(texts, pa.ChunkedArray):
+        column = texts
+    elif hasattr(texts, "__arrow_c_stream__"):
+        # A column of Python objects with a lone surrogate cannot become Arrow, but can be read as an iterable.
+        with contextlib.suppress(UnicodeEncodeError):
+            column = pa.chunked_array(texts)
+    yield from _of_iterable(texts) if column is None else _of_column(column)
 
 
 def _of_iterable(texts: Iterable[str]) -> Iterator[Batch]:
@@ -66,13 +73,20 @@ def _of_list(texts: list[str]) -> Batch:
         return Batch(*joined(list(map(encode, texts))))
 
 
-def _of_column(column: Any) -> Iterator[Batch]:
-    chunked = column if isinstance(column, pa.ChunkedArray) else None
-    if chunked is None:
-        chunked = pa.chunked_array([column] if isinstance(column, pa.Array) else column)
+def _of_column(chunked: "pa.ChunkedArray") -> Iterator[Batch]:
     if pa.types.is_dictionary(chunked.type):
-        chunked = chunked.cast(chunked.type.value_type)
+        # Not every sort of string can be looked up in a dictionary, but every one can be cast.
+        decoded = [
+            pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string())).dictionary_decode()
+            if pa.types.is_string_view(chunk.dictionary.type)
+            else chunk.dictionary_decode()
+            for chunk in chunked.chunks
+        ]
+        chunked = pa.chunked_array(decoded, None if decoded else chunked.type.value_type)
     kind = chunked.type
+    if pa.types.is_null(kind):  # a column of nothing, which has no type of its own
+        chunked = chunked.cast(pa.string())
+        kind = chunked.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         raise TypeError(f"texts come as a column of strings, not of {kind}")
     if chunked.null_count:
@@ -88,7 +102,8 @@ def _of_column(column: Any) -> Iterator[Batch]:
         while start < texts:
             full = int(np.searchsorted(batch.offsets, batch.offsets[start] + BATCH_BYTES))
             stop = min(max(full, start + 1), start + BATCH_TEXTS, texts)
-            yield Batch(batch.data, batch.offsets[start : stop + 1])
+            first, last = batch.offsets[start], batch.offsets[stop]
+            yield Batch(batch.data[first:last], batch.offsets[start : stop + 1] - first)
             start = stop
 
 

@@ -5,7 +5,6 @@ it is 1 if the sum is above zero, so a tie gives 0 (Charikar 2002; the article's
 """
 
 import math
-import numbers
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -70,10 +69,10 @@ class Fingerprints:
         if words.ndim == 1 and self.scheme.words == 1:
             words = words[:, np.newaxis]
         features = np.ascontiguousarray(self.features, np.int64)
-        if words.shape != (len(features), self.scheme.words):
+        if features.ndim != 1 or words.shape != (len(features), self.scheme.words):
             raise ValueError(
-                f"words of shape {words.shape} and {len(features)} feature counts do not make fingerprints of "
-                f"{self.scheme.bits} bits: words takes shape (n, {self.scheme.words}), features (n,)"
+                f"words of shape {words.shape} and feature counts of shape {features.shape} do not make fingerprints "
+                f"of {self.scheme.bits} bits: words takes shape (n, {self.scheme.words}), features (n,)"
             )
         for name, array in (("words", words), ("features", features)):
             view = array.view()
@@ -112,9 +111,8 @@ class Fingerprints:
     @classmethod
     def from_words(cls, words: ArrayLike, scheme: Scheme, features: ArrayLike | None = None) -> Self:
         """Fingerprints from uint64 words as `words` holds them."""
-        columns = uint64(words).reshape(-1, scheme.words)
-        known = np.full(len(columns), UNKNOWN) if features is None else np.asarray(features)
-        return cls(columns, known, scheme)
+        columns = uint64(words)
+        return cls(columns, np.full(len(columns), UNKNOWN) if features is None else np.asarray(features), scheme)
 
     def hex(self) -> list[str]:
         """Every fingerprint in bits / 4 hexadecimal digits, the most significant first."""
@@ -259,7 +257,7 @@ def _vote(hashes, weights, offsets, mode, words, features):  # type: ignore[no-u
                         sums[bit] += weight if hash_ & np.uint64(1) << np.uint64(bit) else np.int64(0)
                 result = none
                 for bit in range(64):
-                    result |= np.uint64(2 * sums[bit] > total) << np.uint64(bit)
+                    result |= np.uint64(sums[bit] > total - sums[bit]) << np.uint64(bit)
                 words[text, word] = result
                 continue
             planes[:] = none
@@ -359,13 +357,15 @@ def fingerprint(
     ValueError
         For an idf scheme without its table, or a column with nulls or invalid UTF-8.
     """
+    if not isinstance(scheme, Scheme):
+        raise TypeError(f"scheme={scheme!r}: give a simdup.Scheme")
+    if type(threads) is not int or threads < 1:
+        raise ValueError(f"threads={threads!r}: give an int of 1 or more")
     if scheme.weight == "idf" and scheme.idf is None:
         raise ValueError("weight='idf' needs a table: scheme = simdup.fit_idf(texts, scheme), or simdup.idf_table")
     if isinstance(texts, str):
         words, features = _fingerprint_batch(one_text(texts), scheme)
         return Fingerprint(_to_int(words[0]), int(features[0]), scheme)
-    if type(threads) is not int or threads < 1:
-        raise ValueError(f"threads={threads!r}: give an int of 1 or more")
     parts = list(_in_order(batches(texts), scheme, threads))
     if not parts:
         return Fingerprints(np.empty((0, scheme.words), np.uint64), np.empty(0, np.int64), scheme)
@@ -415,7 +415,7 @@ def idf_table(weights: Mapping[str, float], scheme: Scheme, unseen: float) -> Sc
     ----------
     weights
         The weight of each feature: of each canonical token, or of `ngram` of them joined by one space. Finite,
-        0 to 2^20, kept in steps of 2^-20; 0 makes a feature absent.
+        0 to 2^10, kept in steps of 2^-20; 0 makes a feature absent.
     scheme
         Its `weight` becomes "idf".
     unseen
@@ -447,25 +447,25 @@ def fingerprint_features(documents: Iterable[Mapping[str, float]], scheme: Schem
     for position, document in enumerate(documents):
         if not isinstance(document, Mapping):
             raise TypeError(f"document {position} is {document!r}: give a mapping from feature to weight")
-        present: dict[str, int | float] = {}
+        present: dict[str, Any] = {}
         for feature, weight in document.items():
             if not isinstance(feature, str):
                 raise TypeError(f"document {position}: feature {feature!r} is no str")
-            if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
+            if isinstance(weight, bool) or not isinstance(weight, int | float | np.integer | np.floating):
                 raise TypeError(f"document {position}: weight {weight!r} of {feature!r} is no int or float")
             if not 0 <= weight < math.inf:
                 raise ValueError(f"document {position}: weight {weight!r} of {feature!r} is negative or not finite")
             if weight:
-                present[feature] = int(weight) if isinstance(weight, numbers.Integral) else float(weight)
+                present[feature] = weight
         hashes = hash_strings(present, scheme)
         words.append(_exact_vote(hashes, list(present.values())))
         features.append(len(present))
     return Fingerprints(np.array(words, np.uint64).reshape(-1, scheme.words), np.array(features, np.int64), scheme)
 
 
-def _exact_vote(hashes: Words, weights: list[int | float]) -> list[int]:
+def _exact_vote(hashes: Words, weights: list[Any]) -> list[int]:
     """The words that the weighted hashes vote for, exact for any finite weights."""
-    ratios = [weight.as_integer_ratio() for weight in weights]
+    ratios = [(int(weight), 1) if isinstance(weight, np.integer) else weight.as_integer_ratio() for weight in weights]
     finest = max((below for _, below in ratios), default=1)
     steps = [above * (finest // below) for above, below in ratios]
     total = sum(steps)

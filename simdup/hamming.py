@@ -65,12 +65,12 @@ def distance(left: Any, right: Any) -> int | Counts:
     same_scheme(left.scheme, right.scheme)
     if isinstance(left, Fingerprint) and isinstance(right, Fingerprint):
         return (left.value ^ right.value).bit_count()
+    if isinstance(left, Fingerprints) and isinstance(right, Fingerprints) and len(left) != len(right):
+        raise ValueError(f"columns of {len(left)} and {len(right)} fingerprints cannot be compared row by row")
     a, b = (
         Fingerprints.from_ints([side.value], side.scheme).words if isinstance(side, Fingerprint) else side.words
         for side in (left, right)
     )
-    if len({len(a), len(b)} - {1}) > 1:
-        raise ValueError(f"columns of {len(a)} and {len(b)} fingerprints cannot be compared row by row")
     apart: Counts = np.bitwise_count(a ^ b).sum(axis=1, dtype=np.int64)
     return apart
 

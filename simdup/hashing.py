@@ -219,8 +219,9 @@ def _hash_blake2b(canonical, starts, offsets, ngram, feature_offsets, hashes):  
     slots = 64
     while slots < len(hashes) and slots < _MOST_REMEMBERED:
         slots *= 2
+    one = np.uint64(1)
     forgotten, mask = np.uint64(slots), np.uint64(slots - 1)  # the slot for what is not remembered, behind the others
-    lengths = np.zeros(slots, np.uint64)
+    used = np.zeros(slots, np.uint64)  # one more than the length of what is remembered
     remembered = np.empty(slots * _REMEMBERED_BYTES + SLACK, np.uint8)
     digests = np.empty((slots + 1, hashes.shape[1]), np.uint64)
     state, block = np.empty(8, np.uint64), np.empty(16, np.uint64)
@@ -238,15 +239,15 @@ def _hash_blake2b(canonical, starts, offsets, ngram, feature_offsets, hashes):  
                 for probe in range(_PROBES):
                     slot = home + np.uint64(probe) & mask
                     at = slot * np.uint64(_REMEMBERED_BYTES)
-                    known = lengths[slot] == length and _same_bytes(canonical, start, remembered, at, length)
-                    if known or lengths[slot] == np.uint64(0):
+                    known = used[slot] == length + one and _same_bytes(canonical, start, remembered, at, length)
+                    if known or used[slot] == np.uint64(0):
                         break
             if not known:
                 _blake2b(canonical, start, stop, hashes.shape[1], state, block)
                 for word in range(hashes.shape[1]):
                     digests[slot, word] = state[word]
                 if slot != forgotten:
-                    lengths[slot] = length
+                    used[slot] = length + one
                     for byte in range(length):
                         at = slot * np.uint64(_REMEMBERED_BYTES) + np.uint64(byte)
                         remembered[at] = canonical[start + np.uint64(byte)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 # Weights are kept in steps of this size, as integers: sums are then exact, in whatever order they are taken.
 WEIGHT_STEP = 2.0**-20
-_LARGEST_WEIGHT = 2.0**20
+LARGEST_WEIGHT = 2.0**10
 
 
 @njit(nogil=True, cache=True)
@@ -46,12 +46,16 @@ class IdfTable:
     """The weight of every other feature in steps."""
 
     def __post_init__(self) -> None:
-        features = np.ascontiguousarray(self.features, np.uint64)
-        weights = np.ascontiguousarray(self.weights, np.int64)
+        features, weights = np.asarray(self.features), np.asarray(self.weights)
+        whole = type(self.unseen) is int and weights.dtype.kind in "iu"
+        if not whole or features.dtype.kind != "u":
+            raise TypeError("an idf table takes uint64 features, and int64 weights and an int in whole steps")
         if features.shape != weights.shape or features.ndim != 1 or np.any(features[1:] <= features[:-1]):
             raise ValueError("an idf table takes one weight per feature and its features in ascending order")
-        if (weights.size and weights.min() < 0) or self.unseen < 0:
-            raise ValueError("an idf table takes no negative weight")
+        for weight in (self.unseen, int(weights.min(initial=0)), int(weights.max(initial=0))):
+            if not 0 <= weight <= LARGEST_WEIGHT / WEIGHT_STEP:
+                raise ValueError(f"an idf table takes no negative weight and none above 2^30 steps, not {weight}")
+        features, weights = np.array(features, np.uint64), np.array(weights, np.int64)
         features.flags.writeable = weights.flags.writeable = False
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "weights", weights)
@@ -86,6 +90,6 @@ class IdfTable:
 
 def weight_steps(value: float) -> int:
     """A weight as a whole number of `WEIGHT_STEP`, or ValueError for one that is no weight."""
-    if not 0 <= value <= _LARGEST_WEIGHT:
-        raise ValueError(f"{value!r} is no idf weight: give a finite number from 0 to 2^20")
+    if not 0 <= value <= LARGEST_WEIGHT:
+        raise ValueError(f"{value!r} is no idf weight: give a finite number from 0 to 2^10")
     return round(value / WEIGHT_STEP)

@@ -1,11 +1,12 @@
 """Pages from files: JSONL, Parquet, text files and folders of them, JSONL on standard input."""
 
+import errno
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,8 +87,7 @@ def _json_lines(lines: Iterable[bytes], where: str, text_field: str) -> Iterator
         if not isinstance(record, dict):
             raise ValueError(f"{place}: an object was expected, not {type(record).__name__}")
         if text_field not in record:
-            fields = ", ".join(map(repr, record)) or "none"
-            raise ValueError(f"{place}: no field {text_field!r} (it has {fields}): name it with --text-field")
+            raise ValueError(f"{place}: no field {text_field!r} ({_has(record)}): name it with --text-field")
         if not isinstance(record[text_field], str):
             raise ValueError(f"{place}: field {text_field!r} is {json.dumps(record[text_field])[:40]}, not a string")
         yield Page(place, record[text_field])
@@ -97,15 +97,32 @@ def _parquet(path: Path, text_field: str) -> Iterator[Page]:
     try:
         with pq.ParquetFile(path) as file:
             if text_field not in file.schema_arrow.names:
-                columns = ", ".join(map(repr, file.schema_arrow.names))
-                raise ValueError(f"{path}: no column {text_field!r} (it has {columns}): name it with --text-field")
+                columns = _has(file.schema_arrow.names)
+                raise ValueError(f"{path}: no column {text_field!r} ({columns}): name it with --text-field")
             row = 0
             for batch in file.iter_batches(columns=[text_field]):
-                for text in batch.column(0).to_pylist():
+                for value in batch.column(0):
                     row += 1
-                    if not isinstance(text, str):
-                        kind = "null" if text is None else f"{type(text).__name__}, not a string"
-                        raise ValueError(f"{path}, row {row}: column {text_field!r} is {kind}")
-                    yield Page(f"{path}, row {row}", text)
-    except pa.ArrowException as error:
+                    yield Page(f"{path}, row {row}", _text_of(value, f"{path}, row {row}", text_field))
+    except (pa.ArrowException, OSError) as error:
+        if not path.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
         raise ValueError(f"{path}: not a Parquet file, or damaged: {str(error).splitlines()[0]}") from error
+
+
+def _text_of(value: Any, where: str, text_field: str) -> str:
+    try:
+        text = value.as_py()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: column {text_field!r} is not UTF-8 at byte {error.start}") from None
+    if not isinstance(text, str):
+        kind = "null" if text is None else f"{type(text).__name__}, not a string"
+        raise ValueError(f"{where}: column {text_field!r} is {kind}")
+    return text
+
+
+def _has(names: Iterable[str]) -> str:
+    """Name the first fields that there are instead."""
+    named = list(names)
+    shown = ", ".join(f"{name!r:.40}" for name in named[:5]) or "none"
+    return f"it has {shown}{' and others' if len(named) > 5 else ''}"

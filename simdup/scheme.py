@@ -112,7 +112,7 @@ class Scheme:
     @classmethod
     def from_id(cls, text: str) -> "Scheme":
         """The scheme that an `id` names; of an idf scheme the table is not in the id, so use `save` and `load`."""
-        match = re.fullmatch(r"(word|char)(\d+)-(\d+)-(tf|set)-(\w+)-(\w+)", text)
+        match = re.fullmatch(r"(word|char)([1-9][0-9]*)-(64|128|256)-(tf|set)-(\w+)-(\w+)", text)
         if not match or match[6] not in (_NORMALIZED, _RAW):
             raise ValueError(f"{text!r} is no scheme id of this version: give one such as {Scheme().id!r}")
         unit, ngram, bits, weight, name, form = match.groups()
@@ -142,20 +142,25 @@ class Scheme:
         ValueError
             If the file is damaged, is none of ours, or was written by a newer version.
         """
+        where = os.fspath(path)
         try:
             columns = pq.read_table(path)
             about = json.loads((columns.schema.metadata or {})[b"simdup"])
-            form = int(about["format"])
-        except (pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{os.fspath(path)}: not a scheme that simdup saved, or damaged ({error})") from error
-        if form > _FORMAT:
-            raise ValueError(f"{os.fspath(path)}: written by a newer simdup (format {form}): upgrade simdup")
-        scheme = cls(**about["scheme"])
-        if about["fitted"]:
-            table = IdfTable(columns["feature"].to_numpy(), columns["weight"].to_numpy(), about["unseen"])
-            scheme = replace(scheme, idf=table)
-        if scheme.id != about["id"]:
-            raise ValueError(f"{os.fspath(path)}: damaged: it says {about['id']} and holds {scheme.id}")
+            if about["format"] > _FORMAT:
+                raise ValueError(f"written by a newer simdup (format {about['format']}): upgrade simdup")
+            scheme = cls(**about["scheme"])
+            if about["fitted"]:
+                table = IdfTable(columns["feature"].to_numpy(), columns["weight"].to_numpy(), about["unseen"])
+                scheme = replace(scheme, idf=table)
+            if scheme.id != about["id"]:
+                raise ValueError(f"damaged: it says {about['id']} and holds {scheme.id}")
+        except FileNotFoundError:
+            raise
+        except ValueError as error:
+            raise ValueError(f"{where}: {' '.join(str(error).split())}") from error
+        except Exception as error:
+            # Arrow raises many sorts of errors for damaged bytes; whatever it is, this is no file of ours.
+            raise ValueError(f"{where}: not a scheme that simdup saved, or damaged ({error!r})") from error
         return scheme
 
 

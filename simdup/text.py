@@ -64,7 +64,14 @@ def normalize(text: str) -> str:
         The text without soft hyphens, zero-width characters and variation selectors, NFKC-normalised and
         case-folded until stable, runs of white space as one space, none at the ends. Normalising it again
         changes nothing. Characters assigned after Unicode 14 are not touched.
+
+    Raises
+    ------
+    TypeError
+        For what is no string.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r:.60} is no str")
     if text.isascii():
         return " ".join(text.lower().split())
     # Invisible characters go first, so that none of them keeps two characters from composing.
@@ -87,8 +94,8 @@ def _tables(unit: str, normalized: bool) -> NDArray[np.uint32]:
     else:
         kind = np.full(CODE_POINTS, WORD, np.uint32)
         kind[[code for code in range(CODE_POINTS) if chr(code).isspace()]] = SEPARATOR
-        first = kind << KIND_SHIFT | points
-    tables = np.stack((first, kind << KIND_SHIFT | np.where(kind == SEPARATOR, ord(" "), points)))
+    plain = kind << KIND_SHIFT | np.where(kind == SEPARATOR, ord(" "), points)
+    tables = np.stack((first if normalized else plain, plain))
     if unit == "char":
         tables[(tables >> KIND_SHIFT & 7) == WORD] += np.uint32(SINGLE - WORD) << KIND_SHIFT
     return tables.astype(np.uint32)
@@ -236,6 +243,8 @@ def _tokenize_by(normal: Bytes, data: Bytes, offsets: Offsets, scheme: Scheme) -
 
 def encode(text: str) -> bytes:
     """UTF-8, with a lone surrogate in its three-byte form."""
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r:.60} is no str")
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -247,6 +256,8 @@ def joined(parts: list[bytes]) -> tuple[Bytes, Offsets]:
 
 def tokens(text: str, scheme: Scheme) -> list[str]:
     """The canonical tokens of one text, as `fingerprint` sees them."""
+    if not isinstance(scheme, Scheme):
+        raise TypeError(f"scheme={scheme!r}: give a simdup.Scheme")
     found = tokenize(*joined([encode(text)]), scheme)
     starts = found.starts[: found.offsets[-1] + 1].tolist()
     parts = (found.canonical[start : stop - 1] for start, stop in itertools.pairwise(starts))

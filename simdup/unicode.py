@@ -98,7 +98,7 @@ def build() -> dict[str, NDArray[Any]]:
         if all(_kind(part) == SEPARATOR and part not in seconds for part in normal):
             # Several separators are as good as one. An invisible character has its own kind in the kernel.
             written[code] = ord(" ")
-        elif len(normal) == 1 and normal not in seconds:
+        elif len(normal) == 1 and normal not in seconds and unicodedata.combining(normal) == classes[code]:
             written[code] = ord(normal)
         else:
             hard[code] = True

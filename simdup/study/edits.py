@@ -6,11 +6,11 @@ An `Edit` is named as on the command line: ``0.05`` and ``replace:0.05`` replace
 """
 
 import functools
-import math
 import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from simdup import unicode
 
@@ -25,9 +25,23 @@ _ADVERTISEMENTS = (
 
 @functools.cache
 def _words() -> re.Pattern[str]:
-    """Match one word with the white space behind it; in scripts without spaces one character."""
-    alone = unicode.character_class(unicode.load()["kind"] == unicode.SINGLE)
-    return re.compile(rf"(?:{alone}|(?:(?!{alone})\S)+)\s*")
+    """Match one word with the white space behind it; in scripts without spaces one character with its marks."""
+    kinds = unicode.load()["kind"]
+    alone, mark = (unicode.character_class(kinds == kind) for kind in (unicode.SINGLE, unicode.MARK))
+    return re.compile(rf"(?:{alone}{mark}*|(?:(?!{alone})\S)+)\s*")
+
+
+def _join(units: Iterable[str]) -> str:
+    """Put units together, with a space where two words would become one that were none before."""
+    kinds = unicode.load()["kind"]
+    joined: list[str] = []
+    for unit in units:
+        before = joined[-1] if joined else " "
+        apart = (
+            before[-1].isspace() or before[-1] in "。！？" or unicode.SINGLE in kinds[[ord(before[0]), ord(unit[0])]]
+        )
+        joined.append(unit if apart else f" {unit}")
+    return "".join(joined)
 
 
 def words(text: str) -> list[str]:
@@ -107,22 +121,19 @@ class Edit:
     rate: float = 0.0
     """The probability that a unit is changed, 0 to 1; noise has none."""
 
+    def __post_init__(self) -> None:
+        known = self.change in _NOISE or self.change.removesuffix("-sentences") in _CHANGES
+        if not known or not 0 <= self.rate <= 1 or (self.change in _NOISE and self.rate):
+            raise ValueError(f"{self.change}:{self.rate:g} is no edit: give a rate from 0 to 1, or one of {_NAMES}")
+
     @classmethod
     def parse(cls, text: str) -> "Edit":
         """Read an edit as it is named on the command line."""
         change, colon, rate = text.strip().rpartition(":")
-        if text.strip() in _NOISE:
-            return cls(text.strip())
-        if not colon:
-            change = "replace"
         try:
-            value = float(rate)
+            return cls(rate) if rate in _NOISE and not colon else cls(change if colon else "replace", float(rate))
         except ValueError:
-            value = math.nan
-        base = change.removesuffix("-sentences")
-        if base not in _CHANGES or not 0 <= value <= 1:
-            raise ValueError(f"{text.strip()!r} is no edit: give a rate from 0 to 1, or one of {_NAMES}")
-        return cls(change, value)
+            raise ValueError(f"{text.strip()!r} is no edit: give a rate from 0 to 1, or one of {_NAMES}") from None
 
     @property
     def name(self) -> str:
@@ -143,20 +154,14 @@ class Edit:
         """
         if self.change in _NOISE:
             units = words(text)
-            units.insert(rng.randint(0, len(units)), f" {_NOISE[self.change](rng)} ")
-            return "".join(units)
+            units.insert(rng.randint(0, len(units)), f"{_NOISE[self.change](rng)} ")
+            return _join(units)
         base = self.change.removesuffix("-sentences")
         units = _UNITS[self.change.removeprefix(base)](text)
-        return "".join(_CHANGES[base](units, self.rate, vocabulary, rng))
+        return _join(_CHANGES[base](units, self.rate, vocabulary, rng))
 
 
 def vocabulary(texts: Iterable[str], edit: Edit, size: int = 100_000) -> list[str]:
     """Return the first `size` running units of a corpus as an edit needs them, so as frequent as they are there."""
     cut = sentences if edit.change.endswith("-sentences") else words
-    found: list[str] = []
-    for text in texts:
-        # The last unit of a text has no white space behind it.
-        found += [unit if unit[-1].isspace() or not unit.isascii() else unit + " " for unit in cut(text)]
-        if len(found) >= size:
-            break
-    return found[:size]
+    return list(islice(chain.from_iterable(map(cut, texts)), size))

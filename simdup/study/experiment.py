@@ -18,9 +18,10 @@ from simdup.study.edits import Edit, vocabulary
 SAME = 0.8
 """Pages of the corpus that share this part of their word 3-grams say the same before anybody edits them."""
 
-# Proposes pairs for SAME: such pairs are at most 28 degrees, or 39 +- 6 of 256 bits apart (Charikar 2002).
+# Proposes pairs for SAME: such pairs are at most 28 degrees, or 39 of 256 bits apart (Charikar 2002), short ones more;
+# unrelated ones 128 +- 8.
 _PROPOSAL = Scheme("word", 3, 256, "set", "xxh64", normalize=True)
-_PROPOSAL_K = 64
+_PROPOSAL_K = 90
 
 _RANDOM_PAIRS = 10_000
 
@@ -80,20 +81,25 @@ def experiment(pages: Sequence[str], edits: Sequence[Edit], seed: int = 0) -> Ex
     """
     pages = list(pages)
     names = [edit.name for edit in edits]
+    if not names:
+        raise ValueError("no edit: give at least one")
     if len(set(names)) < len(names):
         raise ValueError(f"the same edit twice: {', '.join(names)}")
     pairs = same_pages(pages)
     links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(pages), len(pages)))
-    families, family = connected_components(links, directed=False)
-    if families < 2:
-        which = f"{len(pages)} pages that all say the same" if len(pages) > 1 else "fewer than two pages"
+    _, family = connected_components(links, directed=False)
+    has_text = fingerprint(pages, _PROPOSAL).features > 0
+    if len(set(family[has_text].tolist())) < 2:
+        many = np.count_nonzero(has_text) > 1
+        which = "pages with text that all say the same" if many else "fewer than two pages with text"
         raise ValueError(f"{which}: give at least two that say different things")
     texts, edited = list(pages), {}
     for edit in edits:
         rng = random.Random(f"{seed} {edit.name}")
         units = vocabulary(pages, edit)
         edited[edit.name] = np.column_stack((np.arange(len(pages)), len(texts) + np.arange(len(pages))))
-        texts += (edit.apply(page, units, rng) for page in pages)
+        # A page without text stays one: noise alone would make near-duplicates of all of them.
+        texts += (edit.apply(page, units, rng) if text else page for page, text in zip(pages, has_text, strict=True))
     return Experiment(texts, np.tile(family.astype(np.int64), len(edits) + 1), edited, len(pairs))
 
 

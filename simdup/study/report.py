@@ -45,7 +45,7 @@ def figures_table(results: Sequence[Result], others: Sequence[Mapping[str, float
         table.add_column("figure", width=27, no_wrap=True)
         table.add_column("published", width=16, justify="right")
         table.add_column("measured", width=16, justify="right")
-        table.add_column("verdict", width=14, no_wrap=True)
+        table.add_column("verdict", width=13, no_wrap=True)
         if others:
             table.add_column("other seeds, 5 to 95 %", min_width=26, justify="right")
         for row, cells in groupby(group, key=_row):
@@ -203,15 +203,17 @@ def plot_distances(path: str | os.PathLike[str], seed: int) -> None:
         If the file's ending names no format, or the extra "plot" is not installed.
     """
     try:
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ValueError("plots need matplotlib: pip install 'simdup[plot]'") from error
     kind = Path(path).suffix[1:]
     if kind not in ("svg", "png", "pdf"):
         raise ValueError(f"{os.fspath(path)}: give a file ending in .svg, .png or .pdf")
-    figure = Figure(figsize=(8, 4.2), layout="constrained")
-    _draw(figure, measurements(article_corpus(seed), ARTICLE))
-    with whole(path) as temporary:
+    # The same figures give the same file: no date, and names of the parts that do not change.
+    with rc_context({"svg.hashsalt": "simdup"}), whole(path) as temporary:
+        figure = Figure(figsize=(8, 4.2), layout="constrained")
+        _draw(figure, measurements(article_corpus(seed), ARTICLE))
         figure.savefig(temporary, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
 
 

@@ -80,7 +80,8 @@ def test_agrees_with_the_confidence_interval() -> None:
         low, high = stats.t.interval(0.9, 11, loc=sample.mean(), scale=stats.sem(sample))
         verdict = equivalent(sample.tolist(), 0, 0.8)
         verdicts.add(verdict)
-        assert verdict == (-0.8 < low and high < 0.8)
+        inside = low > -0.8 and high < 0.8
+        assert verdict == inside
     assert verdicts == {True, False}
 
 

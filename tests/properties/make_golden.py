@@ -102,7 +102,11 @@ def changed(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         other = new["vectors"].get(name)
         for place, text in enumerate(old["texts"]):
             now = places.get(text)
-            if other is None or now is None or any(vector[kind][place] != other[kind][now] for kind in ("hex", "features")):
+            if (
+                other is None
+                or now is None
+                or any(vector[kind][place] != other[kind][now] for kind in ("hex", "features"))
+            ):
                 found.append(f"{name}, text {place}: {text[:40]!a}")
     return found
 

@@ -24,12 +24,36 @@ MARKS = (
 )
 KOREAN = ("한국어", "\u1112\u1161\u11ab", "\u1161", "\u11a8", "가\u11a8", "\uffa1\uffc2", "ㄱㅏ")
 WIDE = ("ＦＵＬＬ", "ｗｉｄｔｈ１２", "ｶﾞｷﾞ", "ﾊﾟﾝ", "カ\u3099", "ガ", "㌔", "①②", "½", "℃", "ﷺ")
-UNSPACED = ("東京都", "々〇", "ひらがな", "カタカナー", "中a文1", "กินข้าว", "กีน", "ສະບາຍດີ", "ភាសា", "မြန်မာ", "丽", "\U0002f800")
+UNSPACED = (
+    "東京都",
+    "々〇",
+    "ひらがな",
+    "カタカナー",
+    "中a文1",
+    "กินข้าว",
+    "กีน",
+    "ສະບາຍດີ",
+    "ភាសា",
+    "မြန်မာ",
+    "丽",
+    "\U0002f800",
+)
 SPACED = ("काला", "कीला", "कूला", "क्षि", "العَرَبِيَّة", "שָׁלוֹם", "தமிழ்", "አማርኛ", "٣٤", "ᏣᎳᎩ")
 PICTURES = ("😀", "👩\u200d👩\u200d👧", "🇩🇪", "1\ufe0f\u20e3", "❤\ufe0f", "\U0001f3fd")
 UNASSIGNED = ("\U0001fae8", "\U00031350", "\u0378", "\ufffe", "\U000e0fff", "a\U0001e030b", "\u0c5d\u0301")
 SURROGATES = ("\ud800", "a\udfffb", "\ud83d\ude00", "\udc00\u0301")
-INVISIBLE = ("so\u00adft", "ze\u200bro", "\ufeff", "\ufe0f", "e\u200d\u0301", "a\u2060b", "nul\x00nul", "\x00", "\u061c", "\u034f")
+INVISIBLE = (
+    "so\u00adft",
+    "ze\u200bro",
+    "\ufeff",
+    "\ufe0f",
+    "e\u200d\u0301",
+    "a\u2060b",
+    "nul\x00nul",
+    "\x00",
+    "\u061c",
+    "\u034f",
+)
 LONG = ("x" * 65, "long" * 17, "y" * 129, "ä" * 65, "z" * 257, "語" * 90, "Q" * 63 + "é", "\U00010400" * 17)
 OTHER = ("!?", "_", "-", "...", "3.14", "C++", "#tag", "a@b.c", "€")
 PIECES = (
@@ -124,12 +148,15 @@ def word_arrays(draw: st.DrawFn, max_rows: int = 40) -> Words:
     columns = draw(st.sampled_from((1, 2, 4)))
     rows: list[list[int]] = []
     for _ in range(draw(st.integers(0, max_rows))):
-        if rows and draw(st.integers(0, 3)):
-            row = list(draw(st.sampled_from(rows)))
-            for bit in draw(st.lists(st.integers(0, 64 * columns - 1), max_size=9)):
+        is_near = draw(st.integers(0, 3)) > 0
+        if rows and is_near:
+            near: int = draw(st.integers(0, len(rows) - 1))
+            flipped: list[int] = draw(st.lists(st.integers(0, 64 * columns - 1), max_size=9))
+            row = list(rows[near])
+            for bit in flipped:
                 row[bit >> 6] ^= 1 << (bit & 63)
         else:
-            row = [draw(st.integers(0, (1 << 64) - 1)) for _ in range(columns)]
+            row = draw(st.lists(st.integers(0, (1 << 64) - 1), min_size=columns, max_size=columns))
         rows.append(row)
     return np.array(rows, np.uint64).reshape(-1, columns)
 

@@ -189,7 +189,9 @@ def test_any_iterable(threads: int) -> None:
     assert same(fingerprint(np.array(["a", "bc"]), WORD), one_by_one(["a", "bc"], WORD))
 
 
-@pytest.mark.parametrize("empty", [[], (), iter(()), pa.array([], pa.string()), pa.chunked_array([], pa.string())], ids=str)
+@pytest.mark.parametrize(
+    "empty", [[], (), iter(()), pa.array([], pa.string()), pa.chunked_array([], pa.string())], ids=str
+)
 @pytest.mark.parametrize("bits", [64, 256])
 def test_no_texts(empty: Any, bits: int) -> None:
     found = fingerprint(empty, Scheme(bits=bits))
@@ -221,11 +223,15 @@ COLUMNS: dict[str, Callable[[list[str]], Any]] = {
     "chunked dictionary": lambda texts: pa.chunked_array(
         [pa.array(texts[:2], pa.string()).dictionary_encode(), pa.array(texts[2:], pa.string()).dictionary_encode()]
     ),
-    "sliced chunks": lambda texts: pa.chunked_array([["y"], texts[:3], texts[3:], ["z"]], pa.string()).slice(1, len(texts)),
+    "sliced chunks": lambda texts: pa.chunked_array([["y"], texts[:3], texts[3:], ["z"]], pa.string()).slice(
+        1, len(texts)
+    ),
     "with a clean mask": lambda texts: pa.array([*texts, None], pa.string()).slice(0, len(texts)),
     "pandas": lambda texts: pd.Series(texts, dtype="str"),
     "pandas object": lambda texts: pd.Series(texts, dtype=object),
-    "pandas with an index": lambda texts: pd.Series(texts, index=[f"i{at % 3}" for at in range(len(texts))], dtype="str"),
+    "pandas with an index": lambda texts: pd.Series(
+        texts, index=[f"i{at % 3}" for at in range(len(texts))], dtype="str"
+    ),
     "pandas category": lambda texts: pd.Series(texts, dtype="str").astype("category"),
     "pandas part": lambda texts: pd.DataFrame({"x": texts, "y": 1})["x"].astype("str"),
     "polars": lambda texts: pl.Series(texts, dtype=pl.String),
@@ -273,7 +279,9 @@ def test_a_column_takes_memory_by_the_batch() -> None:
 @pytest.mark.parametrize("texts", [b"a", bytearray(b"a"), None, 1, 1.5, {"a": 1}, pa.table({"a": ["x"]})], ids=type)
 def test_what_is_no_texts(texts: Any) -> None:
     for job in (fingerprint, lambda value: fit_idf(value, WORD)):
-        with pytest.raises(TypeError, match=f"texts come as a string or as an iterable of strings, not as {type(texts).__name__}"):
+        with pytest.raises(
+            TypeError, match=f"texts come as a string or as an iterable of strings, not as {type(texts).__name__}"
+        ):
             job(texts)
 
 
@@ -336,7 +344,7 @@ def test_nulls(column: Any, position: int) -> None:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
 def test_a_column_that_is_not_utf8(data: bytes, kind: Any) -> None:
     column = pa.array([b"fine", data], pa.binary() if kind == pa.string() else pa.large_binary()).view(kind)
-    with pytest.raises(ValueError, match="the column is damaged: .*UTF8"):
+    with pytest.raises(ValueError, match=r"the column is damaged: .*UTF8"):
         fingerprint(column)
 
 

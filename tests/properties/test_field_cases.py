@@ -33,8 +33,11 @@ from simdup.hamming import distance_counts
 from tests.properties import strategies as some
 
 DEFAULT = Scheme("word", 1, 64, "tf", "blake2b")
-BOTH = [Scheme("word", 1, bits, "tf", name) for bits in some.WIDTHS for name in ("xxh64", "blake2b")]  # type: ignore[arg-type]
-by_id = {"ids": lambda scheme: scheme.id}
+BOTH = [Scheme("word", 1, bits, "tf", name) for bits in some.WIDTHS for name in ("xxh64", "blake2b")]
+
+
+def each(schemes: list[Scheme]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("scheme", schemes, ids=[scheme.id for scheme in schemes])
 
 
 def words(count: int, start: str = "w") -> list[str]:
@@ -52,7 +55,20 @@ class TestEmptyOrFeatureless:
 
     @pytest.mark.parametrize(
         "text",
-        ["", " \n", "!!! ???", "😀🚀", "\u200b\ufeff", "\u00ad", "\u3000\u00a0", "—…•", "\x00", "👩\u200d👧", "€ $ +", "\U0001fae8"],
+        [
+            "",
+            " \n",
+            "!!! ???",
+            "😀🚀",
+            "\u200b\ufeff",
+            "\u00ad",
+            "\u3000\u00a0",
+            "—…•",
+            "\x00",
+            "👩\u200d👧",
+            "€ $ +",
+            "\U0001fae8",
+        ],
         ids=ascii,
     )
     @pytest.mark.parametrize("ngram", [1, 5])
@@ -106,7 +122,7 @@ class TestShortText:
             assert distance(pairs[0][0], pairs[0][1]) == 0
             assert distance(pairs[1][0], pairs[1][1]) > 0
 
-    @pytest.mark.parametrize("scheme", BOTH, **by_id)
+    @each(BOTH)
     def test_one_word_weighs_less_in_a_longer_text(self, scheme: Scheme) -> None:
         means = []
         for length in (10, 100, 1000):
@@ -123,14 +139,14 @@ class TestShortText:
 class TestTieRule:
     """1e0ng/simhash#26: ``>=`` against ``>`` changed in mid-life."""
 
-    @pytest.mark.parametrize("scheme", [ARTICLE, *BOTH], **by_id)
+    @each([ARTICLE, *BOTH])
     @pytest.mark.parametrize(("x", "y"), [("x", "y"), ("apple", "banana"), ("中", "文"), ("a" * 70, "b" * 130)])
     def test_a_tie_is_0(self, scheme: Scheme, x: str, y: str) -> None:
         one, two, both, turned = map(int, fingerprint([x, y, f"{x} {y}", f"{y} {x}"], scheme))
         assert both == turned == one & two
         assert one == reference.feature_hash(x, scheme)
 
-    @pytest.mark.parametrize("scheme", BOTH, **by_id)
+    @each(BOTH)
     def test_the_same_rule_for_every_weighting(self, scheme: Scheme) -> None:
         expected = int(fingerprint("x", scheme)) & int(fingerprint("y", scheme))
         weighted = idf_table({"x": 0.1, "y": 0.1}, scheme, 0.0)
@@ -149,7 +165,7 @@ class TestTieRule:
 class TestWeights:
     """1e0ng/simhash#74, #55, #14 and PR#11; mattlorimor/ProbabilisticDataStructures PR#73."""
 
-    @pytest.mark.parametrize("scheme", [ARTICLE, DEFAULT, *BOTH], **by_id)
+    @each([ARTICLE, DEFAULT, *BOTH])
     @pytest.mark.parametrize("count", [3, 127, 128, 255, 256, 257, 32_768, 65_535, 65_536])
     def test_a_feature_seen_often(self, scheme: Scheme, count: int) -> None:
         one = fingerprint("a " * count + "b c", scheme)
@@ -187,7 +203,7 @@ class TestWeights:
 
     def test_unseen_terms_follow_one_rule(self) -> None:
         fitted = fit_idf(words(10), DEFAULT)
-        document = {word: 1 for word in words(10)} | {"new": 1}
+        document = dict.fromkeys(words(10), 1) | {"new": 1}
         assert int(fingerprint(" ".join(document), fitted)) == int(fingerprint_features([document], DEFAULT)[0])
 
 
@@ -217,7 +233,14 @@ class TestHashStability:
         ids=str,
     )
     def test_unequal_ids_never_meet(self, other: dict[str, Any]) -> None:
-        options = {"unit": "word", "ngram": 1, "bits": 64, "weight": "tf", "hash": "blake2b", "normalize": False}
+        options: dict[str, Any] = {
+            "unit": "word",
+            "ngram": 1,
+            "bits": 64,
+            "weight": "tf",
+            "hash": "blake2b",
+            "normalize": False,
+        }
         stranger = Scheme(**options | other)
         assert stranger.id != ARTICLE.id
         with pytest.raises(ValueError, match="different schemes"):
@@ -234,7 +257,7 @@ class TestHashStability:
 class TestDeadBits:
     """internetarchive/wayback-discover-diff PR#28; ClickHouse/ClickHouse#102699, #47580; bookmate/simhash#4."""
 
-    @pytest.mark.parametrize("scheme", [ARTICLE, *BOTH], **by_id)
+    @each([ARTICLE, *BOTH])
     def test_every_bit_lives(self, scheme: Scheme) -> None:
         values = list(map(int, fingerprint(words(1000), scheme)))
         every, none = 0, (1 << scheme.bits) - 1
@@ -244,14 +267,14 @@ class TestDeadBits:
         assert every == (1 << scheme.bits) - 1
         assert none == 0
 
-    @pytest.mark.parametrize("scheme", BOTH, **by_id)
+    @each(BOTH)
     def test_each_bit_is_even(self, scheme: Scheme) -> None:
         count = 4000
         rows = fingerprint(words(count, "token"), scheme).words
         bits = np.unpackbits(rows.astype(">u8").view(np.uint8), axis=1)
         assert np.abs(bits.mean(axis=0) - 0.5).max() < 5 * 0.5 / math.sqrt(count)
 
-    @pytest.mark.parametrize("scheme", BOTH, **by_id)
+    @each(BOTH)
     def test_unrelated_texts_are_half_apart(self, scheme: Scheme) -> None:
         """Odd numbers of words, so that no bit ties; 500 pairs that share no word."""
         texts = [" ".join(words(41, f"t{number}x")) for number in range(1000)]
@@ -260,7 +283,7 @@ class TestDeadBits:
         sigma = math.sqrt(scheme.bits / 4 / len(apart))
         assert abs(apart.mean() - scheme.bits / 2) < 5 * sigma
 
-    @pytest.mark.parametrize("scheme", [scheme for scheme in BOTH if scheme.bits > 64], **by_id)
+    @each([scheme for scheme in BOTH if scheme.bits > 64])
     def test_no_two_bits_are_one(self, scheme: Scheme) -> None:
         rows = fingerprint(words(400), scheme).words
         bits = np.unpackbits(rows.astype(">u8").view(np.uint8), axis=1)
@@ -378,7 +401,9 @@ class TestProcessesAndThreads:
 class TestEncodings:
     """1e0ng/simhash#60; seomoz/simhash-py#47: bytes are decoded by their reader, never here."""
 
-    @pytest.mark.parametrize("value", [b"text", bytearray(b"text"), memoryview(b"text"), "é".encode("latin-1")], ids=repr)
+    @pytest.mark.parametrize(
+        "value", [b"text", bytearray(b"text"), memoryview(b"text"), "é".encode("latin-1")], ids=repr
+    )
     def test_bytes_are_refused(self, value: Any) -> None:
         with pytest.raises(TypeError):
             fingerprint(value)
@@ -399,15 +424,30 @@ class TestEncodings:
 class TestUnicode:
     """Tatoeba/tatoeba2#2151; vshulcz/deja-vu#1098; mfonda/simhash#1; ChenghaoMou/text-dedup#90."""
 
-    @pytest.mark.parametrize("sentence", ["Café, naïve Straße über Åland", "Ὀδυσσεὺς ἦλθεν", "Ёжик в тумане", "Tiếng Việt rất hay", "한국어 문장", "ガギグゲゴ です"])
+    @pytest.mark.parametrize(
+        "sentence",
+        [
+            "Café, naïve Straße über Åland",
+            "Ὀδυσσεὺς ἦλθεν",
+            "Ёжик в тумане",
+            "Tiếng Việt rất hay",
+            "한국어 문장",
+            "ガギグゲゴ です",
+        ],
+    )
     @pytest.mark.parametrize("ngram", [1, 3])
     def test_forms_of_one_sentence(self, sentence: str, ngram: int) -> None:
         forms = [unicodedata.normalize(form, sentence) for form in ("NFC", "NFD", "NFKC", "NFKD")]
-        forms += [sentence.upper(), sentence.lower(), sentence.replace(" ", "\u00a0"), sentence.replace(" ", "\u3000\n")]
+        forms += [
+            sentence.upper(),
+            sentence.lower(),
+            sentence.replace(" ", "\u00a0"),
+            sentence.replace(" ", "\u3000\n"),
+        ]
         forms += [sentence[:2] + mark + sentence[2:] for mark in "\u00ad\u200b\u200c\u200d\u2060\ufeff\ufe0f"]
         forms += ["".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in sentence)]
         for unit in ("word", "char"):
-            column = fingerprint(forms, Scheme(unit, ngram, 64))  # type: ignore[arg-type]
+            column = fingerprint(forms, Scheme(unit, ngram, 64))
             assert len(set(column.hex())) == 1, [form for form in forms if fingerprint(form) != fingerprint(forms[0])]
 
     @pytest.mark.parametrize(
@@ -432,7 +472,17 @@ class TestUnicode:
 
     @pytest.mark.parametrize(
         ("text", "features"),
-        [("中文", 2), ("中文 中文", 2), ("ひらがな", 4), ("กิน", 2), ("ສະ", 2), ("မြန်", 2), ("한국어", 1), ("हिन्दी", 1), ("தமிழ்", 1)],
+        [
+            ("中文", 2),
+            ("中文 中文", 2),
+            ("ひらがな", 4),
+            ("กิน", 2),
+            ("ສະ", 2),
+            ("မြန်", 2),
+            ("한국어", 1),
+            ("हिन्दी", 1),
+            ("தமிழ்", 1),
+        ],
     )
     def test_scripts_with_and_without_spaces(self, text: str, features: int) -> None:
         assert fingerprint(text, DEFAULT).features == features
@@ -442,7 +492,9 @@ class TestUnicode:
         assert tokens(f"in{chr(code)}side {chr(code)} {chr(code)}out", DEFAULT) == ["inside", "out"]
         assert tokens(f"e{chr(code)}\u0301", DEFAULT) == ["é"]
 
-    @pytest.mark.parametrize("text", ["\ud800", "a\udc00b", "\udfff\ud800", "中\ud800文", "\ud800\u0301 x", "ok \udcff"], ids=ascii)
+    @pytest.mark.parametrize(
+        "text", ["\ud800", "a\udc00b", "\udfff\ud800", "中\ud800文", "\ud800\u0301 x", "ok \udcff"], ids=ascii
+    )
     def test_lone_surrogates_are_part_of_their_token(self, text: str) -> None:
         for scheme in (DEFAULT, ARTICLE, Scheme("char", 2, 256, "set")):
             one = fingerprint(text, scheme)
@@ -506,7 +558,9 @@ class TestTokeniserCliff:
 class TestEveryTokenCounts:
     """Solr's TextProfileSignature drops single words: unequal texts become equal."""
 
-    @pytest.mark.parametrize("pair", [("a mat", "the mat"), ("a", "b"), ("x 1", "x 2"), ("of the", "of a"), ("I am", "am"), ("1", "2")])
+    @pytest.mark.parametrize(
+        "pair", [("a mat", "the mat"), ("a", "b"), ("x 1", "x 2"), ("of the", "of a"), ("I am", "am"), ("1", "2")]
+    )
     @pytest.mark.parametrize("ngram", [1, 2])
     def test_short_and_common_words(self, pair: tuple[str, str], ngram: int) -> None:
         for unit, bits in product(("word", "char"), some.WIDTHS):
@@ -554,7 +608,9 @@ class TestStreams:
 class TestNames:
     """Eventual-Inc/Daft PR#6821: the distance of strings is another one."""
 
-    @pytest.mark.parametrize(("left", "right"), [("ff", "fe"), ("0" * 16, "f" * 16), ("abc", "abd"), ("", ""), (0, "0")])
+    @pytest.mark.parametrize(
+        ("left", "right"), [("ff", "fe"), ("0" * 16, "f" * 16), ("abc", "abd"), ("", ""), (0, "0")]
+    )
     def test_strings_are_refused(self, left: Any, right: Any) -> None:
         with pytest.raises(TypeError, match="is no fingerprint: give an int"):
             distance(left, right)

@@ -109,6 +109,20 @@ def test_remembered_features_that_differ_in_one_byte(length: int) -> None:
     assert len(np.unique(hash_strings(strings, scheme_of("blake2b", 64)))) == len(strings)
 
 
+def test_a_word_is_not_taken_for_the_start_of_a_remembered_one() -> None:
+    assert_hashed([str(number) for number in range(60_000, 0, -1)], "blake2b", 64)
+    for start in range(300):
+        assert_hashed([f"{start}{'x' * length}" for length in range(55, -1, -1)], "blake2b", 64)
+
+
+@pytest.mark.parametrize("length", [63, 64, 65, 66, 72])
+def test_long_features_do_not_spill_into_remembered_ones(length: int) -> None:
+    """A word, then features whose last bytes are another letter, then that letter before the rest of the word."""
+    for trial in range(400):
+        spills = [f"{number:02d}{trial:03d}".ljust(length, "z") for number in range(30)]
+        assert_hashed([f"a{trial}", *spills, f"z{trial}"], "blake2b", 64)
+
+
 @given(parts=st.lists(some.texts(6), max_size=5), scheme=some.schemes(weights=("tf",)))
 def test_ngrams_are_hashed_where_they_stand(parts: list[str], scheme: Scheme) -> None:
     hashes, offsets = hash_ngrams(tokenize(*joined(list(map(encode, parts))), scheme), scheme)

@@ -33,7 +33,18 @@ def test_texts_of_a_batch_do_not_touch_each_other(parts: list[str], scheme: Sche
 
 
 # How one character stands among others: alone, in a word, behind and before marks that reorder or compose.
-CONTEXTS = ("{}", "ab{}cd", "e{}\u0316", "α\u0316{}", "α{}\u0345", "中{}文", "{}{}", "{}\u0301", "ก{}ข", "\u1100{}\u11a8")
+CONTEXTS = (
+    "{}",
+    "ab{}cd",
+    "e{}\u0316",
+    "α\u0316{}",
+    "α{}\u0345",
+    "中{}文",
+    "{}{}",
+    "{}\u0301",
+    "ก{}ข",
+    "\u1100{}\u11a8",
+)
 
 
 @pytest.mark.parametrize("context", CONTEXTS, ids=ascii)
@@ -41,7 +52,13 @@ def test_every_sort_of_character_in_context(context: str) -> None:
     """The first planes' scripts one by one, the rest in steps: the same tokens as by the definition."""
     kinds = load()["kind"]
     marks = [code for code in range(0x3000, 0x110000) if kinds[code] == 2]
-    codes = [*range(0x3000), *range(0x3000, 0x3400), *range(0xF900, 0x10000, 3), *range(0x3400, 0x32000, 197), *marks[::5]]
+    codes = [
+        *range(0x3000),
+        *range(0x3000, 0x3400),
+        *range(0xF900, 0x10000, 3),
+        *range(0x3400, 0x32000, 197),
+        *marks[::5],
+    ]
     wrong = []
     for code in codes:
         text = context.replace("{}", chr(code))
@@ -100,11 +117,17 @@ def test_a_normalised_text_is_folded(text: str) -> None:
 
 
 def _invisible(text: str) -> str:
-    return "".join(c + mark for c, mark in zip(text, itertools.cycle("\u200b\u00ad\u2060\ufeff\ufe0f\u200d"), strict=False))
+    return "".join(
+        c + mark for c, mark in zip(text, itertools.cycle("\u200b\u00ad\u2060\ufeff\ufe0f\u200d"), strict=False)
+    )
 
 
 def _spaced(text: str) -> str:
-    return "".join(next(odd) if c == " " else c for odd in [itertools.cycle("\u00a0\u3000\u2003\u202f\u1680\t\u2028")] for c in text)
+    return "".join(
+        next(odd) if c == " " else c
+        for odd in [itertools.cycle("\u00a0\u3000\u2003\u202f\u1680\t\u2028")]
+        for c in text
+    )
 
 
 def _wide(text: str) -> str:

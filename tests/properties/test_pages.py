@@ -1,0 +1,317 @@
+"""Pages from files: what is read, in which order, and what is said where something cannot be read."""
+
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simdup.pages import Page, read_pages
+
+TEXTS = ["one page", "zwei Seiten\nmit Zeile", "第三页 😀", "", 'tab\t "quote" \\ \u2028']
+
+
+def texts(*paths: str | os.PathLike[str], **options: str) -> list[str]:
+    return [page.text for page in read_pages(paths, **options)]
+
+
+def lines(*records: Any) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def written(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def parquet(path: Path, **columns: Any) -> Path:
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def fails(paths: Iterable[str | os.PathLike[str]], *parts: str, **options: str) -> None:
+    """Reading raises in one line that holds the parts, in this order, and starts with the first."""
+    with pytest.raises(ValueError) as raised:  # noqa: PT011, the message is taken apart below
+        list(read_pages(paths, **options))
+    message = str(raised.value)
+    assert message.startswith(parts[0]), message
+    assert re.search(".*".join(map(re.escape, parts)), message), message
+    assert "\n" not in message
+    assert len(message) < 300 + len(parts[0])
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def feed(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+
+    return feed
+
+
+class TestJsonLines:
+    @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson"])
+    def test_texts(self, tmp_path: Path, name: str) -> None:
+        path = written(tmp_path / name, lines(*({"id": n, "text": text} for n, text in enumerate(TEXTS))))
+        assert texts(path) == TEXTS
+        assert texts(os.fspath(path)) == TEXTS
+
+    @given(some=st.lists(st.text(max_size=20), max_size=5), ascii_only=st.booleans())
+    def test_any_text(self, some: list[str], ascii_only: bool) -> None:
+        data = "".join(json.dumps({"text": text}, ensure_ascii=ascii_only) + "\n" for text in some).encode()
+        with mock.patch.object(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data))):
+            assert texts("-") == some
+
+    def test_ids_are_places(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "a.jsonl", b'{"text": "a"}\n\n{"text": "b"}\n')
+        assert list(read_pages([path])) == [Page(f"{path}, line 1", "a"), Page(f"{path}, line 3", "b")]
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b'\xef\xbb\xbf{"text": "a"}\n{"text": "b"}\n',
+            b'{"text": "a"}\r\n{"text": "b"}\r\n',
+            b'\n \n{"text": "a"}\n\t\r\n{"text": "b"}\n\n\n',
+            b'{"text": "a"}\n{"text": "b"}',
+            b'  {"text" :"a"}  \n{"other": {"text": 1}, "text": "b"}\n',
+        ],
+        ids=["BOM", "CRLF", "blank lines", "no end of line", "spaces"],
+    )
+    def test_forms(self, tmp_path: Path, data: bytes) -> None:
+        assert texts(written(tmp_path / "a.jsonl", data)) == ["a", "b"]
+
+    def test_text_field(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "a.jsonl", lines({"text": "wrong", "body": "right", "": "empty name"}))
+        assert texts(path, text_field="body") == ["right"]
+        assert texts(path, text_field="") == ["empty name"]
+
+    def test_surrogates_in_escapes(self, tmp_path: Path) -> None:
+        """A pair is one character; a lone one is part of the text, as it is part of a token (field case 16)."""
+        path = written(tmp_path / "a.jsonl", rb'{"text": "\ud83d\ude00"}' + b"\n" + rb'{"text": "x\ud800y"}')
+        assert texts(path) == ["😀", "x\ud800y"]
+
+    def test_nothing_is_read_ahead(self, tmp_path: Path) -> None:
+        """Pages before a broken line are given first, so that reading streams."""
+        reading = read_pages([written(tmp_path / "a.jsonl", lines({"text": "a"}) + b"{")])
+        assert next(reading).text == "a"
+        with pytest.raises(ValueError, match="line 2: broken JSON"):
+            next(reading)
+
+    @pytest.mark.parametrize(
+        ("line", "parts"),
+        [
+            (b'{"text": "a"', ["broken JSON"]),
+            (b"{'text': 'a'}", ["broken JSON"]),
+            (b'{"text": "a"} x', ["broken JSON"]),
+            (b"null nul", ["broken JSON"]),
+            (b"[" * 100_000, ["broken JSON"]),
+            (b'{"text": ' + b"[" * 100_000, ["broken JSON"]),
+            (b'{"text": "a\x00b"}', ["broken JSON"]),
+            (b'["text"]', ["an object was expected, not list"]),
+            (b'"text"', ["an object was expected, not str"]),
+            (b"17", ["an object was expected, not int"]),
+            (b"null", ["an object was expected, not NoneType"]),
+            (b'{"body": "a", "title": "b"}', ["no field 'text'", "'body', 'title'", "--text-field"]),
+            (b"{}", ["no field 'text'", "none", "--text-field"]),
+            (b'{"text": null}', ["field 'text' is null, not a string"]),
+            (b'{"text": 17}', ["field 'text' is 17, not a string"]),
+            (b'{"text": ["a"]}', ["field 'text' is [\"a\"], not a string"]),
+            (b'{"text": {"a": "' + b"b" * 9999 + b'"}}', ["field 'text' is", "not a string"]),
+            (b'{"text": "caf\xe9"}', ["not UTF-8 at byte 13"]),
+            ('{"text": "a"}'.encode("utf-16"), ["not UTF-8 at byte 0"]),
+        ],
+        ids=lambda value: repr(value)[:40],
+    )
+    def test_errors_say_what_and_where(self, tmp_path: Path, line: bytes, parts: list[str]) -> None:
+        path = written(tmp_path / "a.jsonl", lines({"text": "a"}) + b"\n" + line + b"\n")
+        fails([path], f"{path}, line 3: ", *parts)
+
+    def test_many_fields_are_not_all_named(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "a.jsonl", lines({f"field {n}": n for n in range(1000)}))
+        fails([path], f"{path}, line 1: no field 'text'", "'field 0'")
+
+    def test_a_number_of_too_many_digits(self, tmp_path: Path) -> None:
+        """Python refuses to read it, and says so with a ValueError of its own."""
+        path = written(tmp_path / "a.jsonl", b'{"n": ' + b"9" * 5000 + b', "text": "a"}')
+        fails([path], f"{path}, line 1: broken JSON")
+
+
+class TestStandardInput:
+    def test_texts(self, stdin: Any, tmp_path: Path) -> None:
+        stdin(lines({"text": "a"}, {"text": "b"}))
+        path = written(tmp_path / "c.txt", b"c")
+        assert list(read_pages(["-", path])) == [
+            Page("standard input, line 1", "a"),
+            Page("standard input, line 2", "b"),
+            Page(os.fspath(path), "c"),
+        ]
+
+    def test_errors(self, stdin: Any) -> None:
+        stdin(lines({"text": "a"}) + b"{")
+        fails(["-"], "standard input, line 2: broken JSON")
+
+    def test_empty(self, stdin: Any) -> None:
+        stdin(b"")
+        assert texts("-") == []
+
+    def test_a_file_of_that_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        written(tmp_path / "-", b"no")
+        fails(["./-"], "-: unknown kind of file")
+
+
+class TestText:
+    def test_one_page_as_it_is(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "a.txt", "one\r\n\r\nzwei – 三\n".encode())
+        assert list(read_pages([path])) == [Page(os.fspath(path), "one\r\n\r\nzwei – 三\n")]
+
+    @pytest.mark.parametrize(("data", "text"), [(b"", ""), (b"\xef\xbb\xbfa", "a"), (b"a\x00b", "a\x00b")])
+    def test_forms(self, tmp_path: Path, data: bytes, text: str) -> None:
+        assert texts(written(tmp_path / "a.txt", data)) == [text]
+
+    @pytest.mark.parametrize(("data", "at"), [(b"caf\xe9", 3), (b"\xff\xfea\x00", 0), (b"ok \xed\xa0\x80", 3)])
+    def test_wrong_encoding(self, tmp_path: Path, data: bytes, at: int) -> None:
+        path = written(tmp_path / "a.txt", data)
+        fails([path], f"{path}: not UTF-8 at byte {at}")
+
+
+class TestFolder:
+    def test_deep_and_in_order_of_names(self, tmp_path: Path) -> None:
+        names = ["b.txt", "a/z.txt", "a/b/c.txt", "c/d/e/f.txt", "10.txt", "9.txt", "ä.txt"]
+        for name in names:
+            written(tmp_path / "in" / name, name.encode())
+        written(tmp_path / "in" / "no.md", b"not me")
+        (tmp_path / "in" / "folder.txt").mkdir()
+        written(tmp_path / "in" / "folder.txt" / "x.txt", b"folder.txt/x.txt")
+        expected = sorted([*names, "folder.txt/x.txt"], key=lambda name: name.split("/"))
+        assert texts(tmp_path / "in") == expected
+        assert [page.id for page in read_pages([tmp_path / "in"])] == [f"{tmp_path}/in/{name}" for name in expected]
+
+    def test_without_text_files(self, tmp_path: Path) -> None:
+        written(tmp_path / "a.md", b"a")
+        fails([tmp_path], f"{tmp_path}: no .txt file in this folder")
+
+    def test_one_that_is_called_like_a_file(self, tmp_path: Path) -> None:
+        for name in ("x.txt", "x.jsonl", "x.parquet"):
+            written(tmp_path / name / "a.txt", name.encode())
+            assert texts(tmp_path / name) == [name]
+
+    def test_a_bad_file_inside_is_named(self, tmp_path: Path) -> None:
+        written(tmp_path / "a.txt", b"good")
+        bad = written(tmp_path / "b" / "bad.txt", b"\xff")
+        fails([tmp_path], f"{bad}: not UTF-8 at byte 0")
+
+    def test_a_broken_link_inside_is_no_file(self, tmp_path: Path) -> None:
+        written(tmp_path / "a.txt", b"good")
+        (tmp_path / "b.txt").symlink_to("nowhere")
+        assert texts(tmp_path) == ["good"]
+
+
+class TestParquet:
+    @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+    def test_texts(self, tmp_path: Path, kind: Any) -> None:
+        path = parquet(tmp_path / "a.parquet", text=pa.array(TEXTS, pa.string()).cast(kind), other=list(range(5)))
+        assert list(read_pages([path])) == [Page(f"{path}, row {n}", text) for n, text in enumerate(TEXTS, 1)]
+
+    def test_many_row_groups(self, tmp_path: Path) -> None:
+        many = [f"page {n}" for n in range(1000)]
+        pq.write_table(pa.table({"text": many}), tmp_path / "a.parquet", row_group_size=77)
+        assert texts(tmp_path / "a.parquet") == many
+
+    def test_text_field(self, tmp_path: Path) -> None:
+        path = parquet(tmp_path / "a.parquet", text=["wrong"], body=["right"])
+        assert texts(path, text_field="body") == ["right"]
+        fails([path], f"{path}: no column 'title'", "'text', 'body'", "--text-field", text_field="title")
+
+    def test_a_name_with_a_dot(self, tmp_path: Path) -> None:
+        path = parquet(tmp_path / "a.parquet", **{"page.text": ["right"], "page": ["wrong"]})
+        assert texts(path, text_field="page.text") == ["right"]
+
+    @pytest.mark.parametrize(
+        ("column", "message"),
+        [
+            (pa.array(["a", None]), ", row 2: column 'text' is null"),
+            (pa.array([1, 2]), ", row 1: column 'text' is int, not a string"),
+            (pa.array([["a"], ["b"]]), ", row 1: column 'text' is list, not a string"),
+            (pa.array([{"a": "b"}]), ", row 1: column 'text' is dict, not a string"),
+            (pa.array([b"a"]), ", row 1: column 'text' is bytes, not a string"),
+        ],
+        ids=["null", "numbers", "lists", "structs", "bytes"],
+    )
+    def test_what_is_no_text(self, tmp_path: Path, column: Any, message: str) -> None:
+        path = parquet(tmp_path / "a.parquet", text=column)
+        fails([path], f"{path}{message}")
+
+    def test_rows_are_counted_over_batches(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.parquet"
+        pq.write_table(pa.table({"text": [*map(str, range(200_000)), None]}), path, row_group_size=70_000)
+        fails([path], f"{path}, row 200001: column 'text' is null")
+
+    @pytest.mark.parametrize("damage", [b"", b"PAR1", b"no parquet at all", b'{"text": "a"}\n'], ids=repr)
+    def test_none_at_all(self, tmp_path: Path, damage: bytes) -> None:
+        path = written(tmp_path / "a.parquet", damage)
+        fails([path], f"{path}: not a Parquet file, or damaged")
+
+    @pytest.mark.parametrize("where", ["cut", "middle", "tail"])
+    def test_damaged(self, tmp_path: Path, where: str) -> None:
+        path = parquet(tmp_path / "a.parquet", text=[f"page {n} of many" for n in range(5000)])
+        data = bytearray(path.read_bytes())
+        if where == "cut":
+            del data[len(data) // 2 :]
+        else:
+            start = 4 if where == "middle" else len(data) - 200
+            data[start : start + 64] = bytes(range(64, 128))
+        path.write_bytes(data)
+        fails([path], f"{path}: not a Parquet file, or damaged")
+
+    def test_text_that_is_not_utf_8(self, tmp_path: Path) -> None:
+        """Arrow writes such bytes unseen when they claim to be a string."""
+        data = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")])
+        path = parquet(tmp_path / "a.parquet", text=data)
+        fails([path], f"{path}, row 1: ", "UTF-8")
+
+
+class TestPaths:
+    def test_in_the_order_given(self, tmp_path: Path) -> None:
+        b = written(tmp_path / "b.txt", b"b")
+        a = written(tmp_path / "a.jsonl", lines({"text": "a"}))
+        assert texts(b, a, b) == ["b", "a", "b"]
+
+    @pytest.mark.parametrize("name", ["no.txt", "no.jsonl", "no.parquet", "no", "no.csv", "none/no.txt"])
+    def test_missing(self, tmp_path: Path, name: str) -> None:
+        fails([tmp_path / name], f"{tmp_path / name}: No such file or directory")
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.html", "a", "a.json", "a.txt.gz", "a.PDF"])
+    def test_unknown_kind(self, tmp_path: Path, name: str) -> None:
+        path = written(tmp_path / name, b"a")
+        fails([path], f"{path}: unknown kind of file", ".jsonl, .ndjson, .parquet, .txt")
+
+    @pytest.mark.parametrize("name", ["a.TXT", "A.JSONL", "a.Parquet"])
+    def test_an_ending_in_capitals_is_none_of_ours(self, tmp_path: Path, name: str) -> None:
+        path = tmp_path / name
+        if name.lower().endswith("parquet"):
+            parquet(path, text=["a"])
+        else:
+            written(path, b"a" if name.endswith("TXT") else lines({"text": "a"}))
+        fails([path], f"{path}: unknown kind of file")
+
+    def test_the_empty_path(self) -> None:
+        fails([""], "", "")
+
+    def test_a_nul_in_the_path(self) -> None:
+        with pytest.raises(ValueError, match="null"):
+            texts("a\0b.txt")
+
+    def test_nothing(self) -> None:
+        assert texts() == []
