@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import track
 
-from simdup import Scheme, fingerprint, fit_idf
+from simdup import Scheme, fingerprint, fit_idf, tokens
 from simdup.files import whole
 from simdup.pages import read_pages
 from simdup.scheme import Hash, Unit, Weight
@@ -34,34 +34,49 @@ app = typer.Typer(
 )
 _T = TypeVar("_T")
 _DEFAULT = Scheme()
+_INTERRUPTED, _BROKEN_PIPE = 130, 141
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to `main`."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def main() -> None:
     """Run the command: exit 2 with one line for what cannot be done, never with a traceback."""
     try:
-        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
+        try:
+            code = app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
+        except SystemExit as stop:  # typer's way to say that the reader of standard output went away
+            raise BrokenPipeError from stop
+        if code == _INTERRUPTED:  # some versions of typer make an exit code of it
+            raise KeyboardInterrupt
+        sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):
             # The reader went away, as `head` does. Nothing more can be written, not even at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(141)
+            sys.exit(_BROKEN_PIPE)
         where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         _fail(
             f"{where}{(error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__}"
         )
     except KeyboardInterrupt:
-        _fail("interrupted: nothing was written", 130)
+        _fail("interrupted: nothing was written", _INTERRUPTED)
     except Exception as error:
         # Typer's own errors, of whichever click it brings: they say themselves how they want to be shown.
         message = getattr(error, "format_message", None)
         if message is None:
             if type(error).__name__ == "Abort":
-                _fail("interrupted: nothing was written", 130)
+                _fail("interrupted: nothing was written", _INTERRUPTED)
             raise
         _fail(message())
+    sys.exit(code)
 
 
-def _fail(message: str, code: int = 2) -> None:
+def _fail(message: str, code: int = 2) -> NoReturn:
     print(f"simdup: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)
 
@@ -130,7 +145,7 @@ def reproduce(
             if entry["verdict"] != "timing":
                 entry["other_seeds"] = [values[entry["id"]] for values in others]
     if json_file != "-":
-        console = Console()
+        console = _Console()
         console.print(report.figures_table(results, others))
         console.print(report.summary(results), soft_wrap=True)
     return int(any(result.verdict == "contradicted" for result in results))
@@ -159,10 +174,10 @@ def study(
         str, typer.Option(help="What to do to a copy of each page, as in 0.05,delete:0.1,swap-sentences:0.2,token.")
     ] = "0.01,0.05,0.15",
     max_false_per_million: Annotated[
-        float, typer.Option(min=0, help="False pairs allowed among a million pairs of unrelated pages.")
+        float, typer.Option(min=0, max=1e6, help="False pairs allowed among a million pairs of unrelated pages.")
     ] = 1.0,
     among: Annotated[
-        int, typer.Option(min=2, help="For how many pages to say what the advice would mean.")
+        int, typer.Option(min=2, max=10**15, help="For how many pages to say what the advice would mean.")
     ] = 1_000_000,
     sample: Annotated[
         int, typer.Option(min=0, help="Study at most so many pages, drawn at random; 0 for all.")
@@ -174,7 +189,7 @@ def study(
     """Edit copies of your pages, measure how far they move, and advise a threshold."""
     scheme = Scheme(unit, ngram, bits, weight, hash_, normalize)
     chosen = [Edit.parse(text) for text in edits.split(",")]
-    prefix = next(read_pages([template])).text if template else None
+    prefix = _template(template) if template else None
     with _json_file(json_file) as content:
         read, texts = _sample(_progress(read_pages(pages, text_field), "reading"), sample, seed)
         trial = experiment(texts, chosen, seed)
@@ -196,7 +211,7 @@ def study(
         }
     if json_file == "-":
         return
-    console = Console()
+    console = _Console()
     console.print(f"{len(texts):,} of {read:,} pages, scheme {scheme.id}", highlight=False)
     if trial.same_before:
         console.print(f"{trial.same_before:,} pairs of pages say the same before any edit: counted as neither.")
@@ -206,6 +221,13 @@ def study(
     console.print(report.thresholds_table(measured, advised))
     for condition, threshold in advised.items():
         console.print(report.advice(condition, threshold, scheme, max_false_per_million, among), highlight=False)
+
+
+def _template(path: Path) -> str:
+    texts = [page.text for page in read_pages([path])]
+    if len(texts) != 1 or not tokens(texts[0], _DEFAULT):
+        raise ValueError(f"{path}: a template is one text with at least a word in it")
+    return texts[0]
 
 
 def _sample(pages: Iterable[Any], size: int, seed: int) -> tuple[int, list[str]]:

@@ -18,6 +18,8 @@ def whole(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
     target = pathlib.Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     if target.exists() and not target.is_file():
         raise FileExistsError(errno.EEXIST, "not a file that could be replaced", str(target))
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -40,6 +40,8 @@ def read_pages(paths: Iterable[str | os.PathLike[str]], text_field: str = "text"
     """
     for path in paths:
         if os.fspath(path) == STDIN:
+            if sys.stdin is None:
+                raise ValueError("standard input is closed")
             yield from _json_lines(sys.stdin.buffer, "standard input", text_field)
             continue
         path = Path(path)

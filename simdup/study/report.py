@@ -42,12 +42,10 @@ def figures_table(results: Sequence[Result], others: Sequence[Mapping[str, float
         # Widths are fixed, so that the tables stand below one another as one.
         table = _table(where)
         table.show_header = not tables
-        table.add_column("figure", width=27, no_wrap=True)
-        table.add_column("published", width=16, justify="right")
-        table.add_column("measured", width=16, justify="right")
+        table.add_column("figure", width=28, no_wrap=True)
+        table.add_column("published", width=15, justify="right")
+        table.add_column("measured", width=15, justify="right")
         table.add_column("verdict", width=13, no_wrap=True)
-        if others:
-            table.add_column("other seeds, 5 to 95 %", min_width=26, justify="right")
         for row, cells in groupby(group, key=_row):
             found = list(cells)
             table.add_row(
@@ -55,14 +53,18 @@ def figures_table(results: Sequence[Result], others: Sequence[Mapping[str, float
                 ", ".join(result.figure.printed(result.figure.number) for result in found),
                 ", ".join(result.figure.printed(result.value) for result in found),
                 _verdict(found),
-                *([", ".join(_range(result, others) for result in found)] if others else []),
             )
+            if others and found[0].fast is None:
+                ranges = ", ".join(_range(result, others) for result in found)
+                table.add_row("  other seeds, 5 to 95 %", "", ranges, style="dim")
         tables.append(table)
     return Group(*tables)
 
 
 def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    return Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    )
 
 
 def _row(result: Result) -> str:
@@ -79,8 +81,6 @@ def _verdict(results: Sequence[Result]) -> str:
 
 
 def _range(result: Result, others: Sequence[Mapping[str, float]]) -> str:
-    if result.fast is not None:
-        return ""
     low, high = np.quantile([values[result.figure.id] for values in others], (0.05, 0.95))
     return f"{number(low)}–{number(high)}"
 

@@ -50,7 +50,7 @@ class Figure:
     @property
     def unit(self) -> str:
         """What stands behind the number: a per cent sign, or nothing."""
-        return " %" if self.published.endswith("%") else ""
+        return "%" if self.published.endswith("%") else ""
 
     def rounded(self, value: float) -> float:
         """Round a measured value to the digits that were printed."""
