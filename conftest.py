@@ -12,7 +12,7 @@ import pytest
 import simdup
 
 # Every push runs the same examples; nightly runs (HYPOTHESIS_PROFILE=nondeterministic) look for new ones.
-hypothesis.settings.register_profile("deterministic", deadline=None, derandomize=True, max_examples=100)
+hypothesis.settings.register_profile("deterministic", deadline=None, derandomize=True, max_examples=60)
 hypothesis.settings.register_profile("nondeterministic", deadline=None, max_examples=1000, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 

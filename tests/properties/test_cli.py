@@ -486,7 +486,7 @@ class TestBadInput:
             ("pages.jsonl --edits 0.1,0.10", ["the same edit twice", "replace 10 %"]),
             ("pages.jsonl --max-false-per-million -1", ["--max-false-per-million"]),
             ("pages.jsonl --max-false-per-million nan", ["--max-false-per-million"]),
-            ("pages.jsonl --max-false-per-million inf", ["inf"]),
+            ("pages.jsonl --max-false-per-million inf", ["--max-false-per-million"]),
             ("pages.jsonl --max-false-per-million x", ["--max-false-per-million"]),
             ("pages.jsonl --among 1", ["--among"]),
             ("pages.jsonl --among -5", ["--among"]),

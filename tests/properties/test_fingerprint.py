@@ -132,7 +132,7 @@ class TestReference:
         assert count == len(set(keys))
         assert [keys[row] for row in rows[:count].tolist()] == list(dict.fromkeys(keys))
 
-    @pytest.mark.parametrize("weight", [2.0**20, 2.0**19])
+    @pytest.mark.parametrize("weight", [2.0**10, 2.0**9])
     def test_the_largest_idf_weight_with_many_words(self, weight: float) -> None:
         scheme = idf_table({"a": weight}, WORD, 0.0)
         assert int(fingerprint("a " * (1 << 22), scheme)) == int(fingerprint("a", WORD))

@@ -113,6 +113,9 @@ def test_a_word_is_not_taken_for_the_start_of_a_remembered_one() -> None:
     assert_hashed([str(number) for number in range(60_000, 0, -1)], "blake2b", 64)
     for start in range(300):
         assert_hashed([f"{start}{'x' * length}" for length in range(55, -1, -1)], "blake2b", 64)
+    # Displaced again and again by longer and by shorter ones.
+    order = np.random.default_rng(0).permutation(3 * 50_000) % 50_000
+    assert_hashed([str(number) for number in order.tolist()], "blake2b", 64)
 
 
 @pytest.mark.parametrize("length", [63, 64, 65, 66, 72])

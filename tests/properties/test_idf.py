@@ -50,7 +50,7 @@ def test_unseen_is_a_whole_step(unseen: Any) -> None:
         table([1], [1], unseen)
 
 
-@pytest.mark.parametrize("weight", [2**62, 2**63 - 1])
+@pytest.mark.parametrize("weight", [2**30 + 1, 2**62, 2**63 - 1])
 def test_weights_are_bounded_as_where_they_come_from(weight: int) -> None:
     """Two features of weight 2^62 are more than a sum in 64 bits holds."""
     with pytest.raises(ValueError, match=str(weight)):
@@ -67,9 +67,9 @@ def test_a_table_leaves_its_arrays_to_their_owner() -> None:
 
 
 @given(
-    entries=st.dictionaries(st.integers(0, 2**64 - 1), st.integers(0, 2**40), max_size=20),
+    entries=st.dictionaries(st.integers(0, 2**64 - 1), st.integers(0, 2**30), max_size=20),
     asked=st.lists(st.integers(0, 2**64 - 1), max_size=20),
-    unseen=st.integers(0, 2**40),
+    unseen=st.integers(0, 2**30),
 )
 def test_looking_up(entries: dict[int, int], asked: list[int], unseen: int) -> None:
     known = sorted(entries)
@@ -78,12 +78,14 @@ def test_looking_up(entries: dict[int, int], asked: list[int], unseen: int) -> N
     assert found.tolist() == [entries.get(feature, unseen) for feature in queries]
 
 
-@given(value=st.floats(0, 2.0**20))
+@given(value=st.floats(0, 2.0**10))
 def test_steps_are_the_nearest(value: float) -> None:
     assert abs(weight_steps(value) * 2.0**-20 - value) <= 2.0**-21
 
 
-@pytest.mark.parametrize("value", [-1, -0.1, float("nan"), float("inf"), -float("inf"), 2.0**20 + 1, 10**400])
+@pytest.mark.parametrize(
+    "value", [-1, -0.1, float("nan"), float("inf"), -float("inf"), 2.0**10 + 0.001, 2.0**20, 10**400]
+)
 def test_what_is_no_weight(value: float) -> None:
     message = re.escape(f"{value!r} is no idf weight")
     with pytest.raises(ValueError, match=message):
