@@ -221,79 +221,83 @@ def _different(hashes, seen, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _vote(hashes, weights, offsets, mode, words, features):  # type: ignore[no-untyped-def]
-    """Fingerprint every text from the hashes of its features, and count the different ones.
+def _count(hashes, word, rows, planes):  # type: ignore[no-untyped-def]
+    """The bits that more than half of the rows have set, counted in 64 columns at once.
 
-    Unweighted votes are counted in 64 columns at once: plane p holds bit p of every column's count. Adding a
-    hash is adding one bit to each column, and comparing with half the number of votes gives the fingerprint.
+    Plane p holds bit p of every column's count: to add a hash is to add one bit to each column, and eight are added
+    in one go. The comparison with half the number of votes runs down the planes, again in all columns at once.
     """
-    none = np.uint64(0)
+    none, votes = np.uint64(0), len(rows)
+    planes[:] = none
+    for i in range(0, votes, 8):
+        a = hashes[rows[i], word]
+        b = hashes[rows[i + 1], word] if i + 1 < votes else none
+        c = hashes[rows[i + 2], word] if i + 2 < votes else none
+        d = hashes[rows[i + 3], word] if i + 3 < votes else none
+        e = hashes[rows[i + 4], word] if i + 4 < votes else none
+        f = hashes[rows[i + 5], word] if i + 5 < votes else none
+        g = hashes[rows[i + 6], word] if i + 6 < votes else none
+        h = hashes[rows[i + 7], word] if i + 7 < votes else none
+        ones, twos_a = _add(planes[0], a, b)
+        ones, twos_b = _add(ones, c, d)
+        twos, fours_a = _add(planes[1], twos_a, twos_b)
+        ones, twos_a = _add(ones, e, f)
+        ones, twos_b = _add(ones, g, h)
+        twos, fours_b = _add(twos, twos_a, twos_b)
+        planes[0], planes[1] = ones, twos
+        planes[2], carry = _add(planes[2], fours_a, fours_b)
+        plane = 3
+        while carry:
+            planes[plane], carry = planes[plane] ^ carry, planes[plane] & carry
+            plane += 1
+    above, equal = none, ~none
+    for plane in range(len(planes) - 1, -1, -1):
+        if votes >> 1 >> plane & 1:
+            equal &= planes[plane]
+        else:
+            above |= equal & planes[plane]
+            equal &= ~planes[plane]
+    return above
+
+
+@njit(nogil=True, cache=True)
+def _weigh(hashes, word, weights, sums):  # type: ignore[no-untyped-def]
+    """The bits whose rows weigh more than the other rows do."""
+    sums[:] = 0
+    total = np.int64(0)
+    for row in range(len(weights)):
+        weight, hash_ = weights[row], hashes[row, word]
+        total += weight
+        for bit in range(64):
+            sums[bit] += weight if hash_ & np.uint64(1) << np.uint64(bit) else np.int64(0)
+    result = np.uint64(0)
+    for bit in range(64):
+        result |= np.uint64(sums[bit] > total - sums[bit]) << np.uint64(bit)
+    return result
+
+
+@njit(nogil=True, cache=True)
+def _vote(hashes, weights, offsets, mode, words, features):  # type: ignore[no-untyped-def]
+    """Fingerprint every text from the hashes of its features, and count the different ones."""
     most = 0
     for text in range(len(features)):
         most = max(most, offsets[text + 1] - offsets[text])
     slots = 64
     while slots < 4 * most:
         slots *= 2
-    seen = np.empty(slots, np.uint64)
-    rows = np.empty(most + 1, np.int64)
-    planes = np.empty(64, np.uint64)
-    sums = np.empty(64, np.int64)
+    seen, rows = np.empty(slots, np.uint64), np.empty(most + 1, np.int64)
+    every_row = np.arange(most)
+    planes, sums = np.empty(64, np.uint64), np.empty(64, np.int64)
     for text in range(len(features)):
         start, stop = offsets[text], offsets[text + 1]
-        votes = _different(hashes[start:stop], seen, rows)
-        features[text] = votes
-        if mode != _SET:
-            votes = stop - start
-            for row in range(votes):
-                rows[row] = row
+        own = hashes[start:stop]
+        features[text] = _different(own, seen, rows)
+        voters = rows[: features[text]] if mode == _SET else every_row[: stop - start]
         for word in range(words.shape[1]):
             if mode == _IDF:
-                sums[:] = 0
-                total = np.int64(0)
-                for row in range(start, stop):
-                    weight, hash_ = weights[row], hashes[row, word]
-                    total += weight
-                    for bit in range(64):
-                        sums[bit] += weight if hash_ & np.uint64(1) << np.uint64(bit) else np.int64(0)
-                result = none
-                for bit in range(64):
-                    result |= np.uint64(sums[bit] > total - sums[bit]) << np.uint64(bit)
-                words[text, word] = result
-                continue
-            planes[:] = none
-            i = 0
-            while i < votes:
-                a = hashes[start + rows[i], word]
-                b = hashes[start + rows[i + 1], word] if i + 1 < votes else none
-                c = hashes[start + rows[i + 2], word] if i + 2 < votes else none
-                d = hashes[start + rows[i + 3], word] if i + 3 < votes else none
-                e = hashes[start + rows[i + 4], word] if i + 4 < votes else none
-                f = hashes[start + rows[i + 5], word] if i + 5 < votes else none
-                g = hashes[start + rows[i + 6], word] if i + 6 < votes else none
-                h = hashes[start + rows[i + 7], word] if i + 7 < votes else none
-                i += 8
-                ones, twos_a = _add(planes[0], a, b)
-                ones, twos_b = _add(ones, c, d)
-                twos, fours_a = _add(planes[1], twos_a, twos_b)
-                ones, twos_a = _add(ones, e, f)
-                ones, twos_b = _add(ones, g, h)
-                twos, fours_b = _add(twos, twos_a, twos_b)
-                planes[0], planes[1] = ones, twos
-                planes[2], carry = _add(planes[2], fours_a, fours_b)
-                plane = 3
-                while carry:
-                    planes[plane], carry = planes[plane] ^ carry, planes[plane] & carry
-                    plane += 1
-            above, equal = none, ~none
-            plane = 63
-            while plane >= 0:
-                if votes >> 1 >> plane & 1:
-                    equal &= planes[plane]
-                else:
-                    above |= equal & planes[plane]
-                    equal &= ~planes[plane]
-                plane -= 1
-            words[text, word] = above
+                words[text, word] = _weigh(own, word, weights[start:stop], sums)
+            else:
+                words[text, word] = _count(own, word, voters, planes)
 
 
 def _fingerprint_batch(batch: Batch, scheme: Scheme) -> tuple[Words, Counts]:
@@ -341,7 +345,7 @@ def fingerprint(
     scheme
         How a text becomes a fingerprint.
     threads
-        How many threads work at once. They read up to two batches of half a million characters each ahead.
+        How many threads work at once. They read up to two batches of a million characters each ahead.
 
     Returns
     -------

@@ -44,6 +44,8 @@ def read_pages(paths: Iterable[str | os.PathLike[str]], text_field: str = "text"
                 raise ValueError("standard input is closed")
             yield from _json_lines(sys.stdin.buffer, "standard input", text_field)
             continue
+        if not os.fspath(path):
+            raise ValueError("an empty path: give a file, a folder or - for standard input")
         path = Path(path)
         try:
             yield from _read(path, text_field)

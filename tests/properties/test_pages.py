@@ -307,7 +307,7 @@ class TestPaths:
         fails([path], f"{path}: unknown kind of file")
 
     def test_the_empty_path(self) -> None:
-        fails([""], "", "")
+        fails([""], "an empty path")
 
     def test_a_nul_in_the_path(self) -> None:
         with pytest.raises(ValueError, match="null"):

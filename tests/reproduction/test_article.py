@@ -135,6 +135,17 @@ def test_other_seeds_are_equivalent(figure: str, expected: float, margin: float,
     assert np.std(values, ddof=1) < 1.7 * deviation
 
 
+@pytest.mark.parametrize("table", ["F2.text", "F2.template", "F5.text", "F5.template"])
+def test_distance_grows_with_edits(table: str) -> None:
+    """In the mean over seeds each rate moves pages further than the one before, and none as far as to another page."""
+    medians = [
+        mean(seed[f"{table}.{pairs}.median"] for seed in over_seeds())
+        for pairs in ("1pct", "5pct", "15pct", "unrelated")
+    ]
+    assert medians == sorted(medians)
+    assert np.diff(medians).min() > 0.5
+
+
 def test_the_headline_is_true_in_kind_but_not_in_size() -> None:
     """37,005 false pairs at k = 3 with the template belong to one template: on other seeds there are far fewer.
 
