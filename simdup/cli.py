@@ -16,7 +16,7 @@ from rich.progress import track
 
 from simdup import Scheme, fingerprint, fit_idf, tokens
 from simdup.files import whole
-from simdup.pages import read_pages
+from simdup.pages import Page, read_pages
 from simdup.scheme import Hash, Unit, Weight
 from simdup.study import report
 from simdup.study.corpus import SEED
@@ -191,34 +191,45 @@ def study(
     chosen = [Edit.parse(text) for text in edits.split(",")]
     prefix = _template(template) if template else None
     with _json_file(json_file) as content:
-        read, texts = _sample(_progress(read_pages(pages, text_field), "reading"), sample, seed)
-        trial = experiment(texts, chosen, seed)
+        read, studied = _sample(_progress(read_pages(pages, text_field), "reading"), sample, seed)
+        trial = experiment([page.text for page in studied], chosen, seed)
         conditions = {"as they are": trial.texts}
         if prefix is not None:
             conditions["with template"] = trial.with_template(prefix)
-        measured = {}
+        measured, closest = {}, {}
         for condition, variants in _progress(conditions.items(), "measuring", len(conditions)):
-            fitted = fit_idf(variants[: len(texts)], scheme) if weight == "idf" else scheme
-            measured[condition] = measure(fingerprint(variants, fitted, threads=threads), trial.family, trial.edited)
+            fitted = fit_idf(variants[: len(studied)], scheme) if weight == "idf" else scheme
+            fingerprints = fingerprint(variants, fitted, threads=threads)
+            measured[condition] = measure(fingerprints, trial.family, trial.edited)
+            closest[condition] = [
+                {"left": studied[pair.left].id, "right": studied[pair.right].id}
+                | {"distance": pair.distance, "jaccard": pair.jaccard}
+                for pair in trial.closest(fingerprints)
+            ]
         jaccard = trial.jaccard()
         advised = {name: measurement.advise(max_false_per_million) for name, measurement in measured.items()}
         content |= {
             "scheme": scheme.id,
             "pages": read,
-            "studied": len(texts),
+            "studied": len(studied),
             "same_before": trial.same_before,
             "conditions": {name: report.study_json(m, jaccard, advised[name]) for name, m in measured.items()},
+            "closest": closest,
         }
     if json_file == "-":
         return
     console = _Console()
-    console.print(f"{len(texts):,} of {read:,} pages, scheme {scheme.id}", highlight=False)
+    console.print(f"{len(studied):,} of {read:,} pages, scheme {scheme.id}", highlight=False)
     if trial.same_before:
         console.print(f"{trial.same_before:,} pairs of pages say the same before any edit: counted as neither.")
     if without := measured["as they are"].without_text:
         console.print(f"{without:,} pages and copies have no text: in no pair.")
     console.print(report.distances_table(measured, jaccard))
     console.print(report.thresholds_table(measured, advised))
+    console.print("The nearest pages that count as unrelated: are they?")
+    for pair in closest["as they are"]:
+        shared = f"{pair['distance']} bits, {100 * pair['jaccard']:.0f} % of their word 3-grams shared"
+        console.print(f"  {shared}: {pair['left']} ~ {pair['right']}", markup=False, highlight=False)
     for condition, threshold in advised.items():
         console.print(report.advice(condition, threshold, scheme, max_false_per_million, among), highlight=False)
 
@@ -230,14 +241,14 @@ def _template(path: Path) -> str:
     return texts[0]
 
 
-def _sample(pages: Iterable[Any], size: int, seed: int) -> tuple[int, list[str]]:
-    """Return how many pages there are, and the texts of at most `size` of them, each equally likely, in order."""
+def _sample(pages: Iterable[Page], size: int, seed: int) -> tuple[int, list[Page]]:
+    """Return how many pages there are, and at most `size` of them, each equally likely, in order; all for 0."""
     rng = random.Random(seed)
-    kept: dict[int, tuple[int, str]] = {}
+    kept: dict[int, tuple[int, Page]] = {}
     read = 0
     for page in pages:
         slot = read if not size or read < size else rng.randint(0, read)
         if not size or slot < size:
-            kept[slot] = (read, page.text)
+            kept[slot] = (read, page)
         read += 1
-    return read, [text for _, text in sorted(kept.values())]
+    return read, [page for _, page in sorted(kept.values())]

@@ -341,7 +341,7 @@ def fingerprint(
     ----------
     texts
         A string; or any iterable of strings, read once; or a column: a PyArrow string array (chunked or not),
-        a pandas or polars series.
+        a pandas or polars series. A call takes some 10 microseconds beside the work, so give many texts at once.
     scheme
         How a text becomes a fingerprint.
     threads

@@ -3,13 +3,14 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from simdup.fingerprint import fingerprint
+from simdup.fingerprint import Fingerprints, fingerprint
 from simdup.hamming import all_pairs
 from simdup.scheme import Scheme
 from simdup.similarity import FeatureSets
@@ -24,6 +25,18 @@ _PROPOSAL = Scheme("word", 3, 256, "set", "xxh64", normalize=True)
 _PROPOSAL_K = 90
 
 _RANDOM_PAIRS = 10_000
+
+
+class Closest(NamedTuple):
+    """Two pages that count as unrelated, although they are near."""
+
+    left: int
+    right: int
+    """Rows of the pages."""
+    distance: int
+    """In bits."""
+    jaccard: float
+    """The share of their word 3-grams that both have."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +62,42 @@ class Experiment:
         Texts without words are left out.
         """
         sets = FeatureSets(self.texts, replace(_PROPOSAL, ngram=1))
-        _, one_of_each = np.unique(np.where(sets.sizes > 0, self.family, -1), return_index=True)
-        one_of_each = one_of_each[sets.sizes[one_of_each] > 0]
+        has_words = sets.sizes > 0
+        pages = self._one_of_each(has_words)
         rng = np.random.default_rng(0)
-        left = rng.integers(0, len(one_of_each), _RANDOM_PAIRS)
-        right = (left + rng.integers(1, len(one_of_each), _RANDOM_PAIRS)) % len(one_of_each)
-        pairs = dict(self.edited, unrelated=np.column_stack((one_of_each[left], one_of_each[right])))
+        left = rng.integers(0, len(pages), _RANDOM_PAIRS)
+        right = (left + rng.integers(1, len(pages), _RANDOM_PAIRS)) % len(pages)
         means = {}
-        for name, rows in pairs.items():
-            rows = rows[(sets.sizes[rows] > 0).all(axis=1)]
+        for name, rows in (*self.edited.items(), ("unrelated", np.column_stack((pages[left], pages[right])))):
+            rows = rows[has_words[rows].all(axis=1)]
             means[name] = float(sets.jaccard(rows[:, 0], rows[:, 1]).mean())
         return means
+
+    def closest(self, fingerprints: Fingerprints, most: int = 3) -> list[Closest]:
+        """Find the nearest pages that count as unrelated, for somebody to judge whether they are.
+
+        Parameters
+        ----------
+        fingerprints
+            Of all texts, edited or not, under any scheme.
+        most
+            How many pairs to return. Of pages that say the same only one is looked at.
+        """
+        pages = self._one_of_each(fingerprints.features > 0)
+        k, words = 0, fingerprints.words[pages]
+        while len(pairs := all_pairs(words, k)) < most and k < fingerprints.scheme.bits:
+            k += 1
+        nearest = np.argsort(pairs.distance, kind="stable")[:most]
+        left, right = pages[pairs.left[nearest]], pages[pairs.right[nearest]]
+        sets = FeatureSets([self.texts[row] for row in (*left, *right)], _PROPOSAL)
+        shared = sets.jaccard(np.arange(len(left)), len(left) + np.arange(len(left)))
+        columns = (left, right, pairs.distance[nearest], shared)
+        return list(map(Closest, *(column.tolist() for column in columns)))
+
+    def _one_of_each(self, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The first unedited page of each family that is wanted."""
+        pages = np.flatnonzero(wanted[: len(self.texts) // (len(self.edited) + 1)])
+        return pages[np.unique(self.family[pages], return_index=True)[1]]
 
 
 def experiment(pages: Sequence[str], edits: Sequence[Edit], seed: int = 0) -> Experiment:

@@ -22,6 +22,7 @@ import pytest
 import simdup.cli
 import simdup.study.reproduce
 from simdup import Scheme, fingerprint, fit_idf
+from simdup.pages import Page
 from simdup.study.corpus import article_corpus
 from simdup.study.edits import Edit
 from simdup.study.experiment import experiment
@@ -272,7 +273,15 @@ class TestStudy:
 
     def test_every_kind_of_input(self, run: Run, pages: Path, tmp_path: Path) -> None:
         """The same pages from a folder, Parquet, standard input, several files: the same answer."""
-        whole = run("study", pages, "--json", "-").json
+
+        def answer(*arguments: Any, **options: Any) -> dict[str, Any]:
+            content: dict[str, Any] = run("study", *arguments, "--json", "-", **options).json
+            for pairs in content["closest"].values():
+                for pair in pairs:
+                    del pair["left"], pair["right"]  # where the pages were read
+            return content
+
+        whole = answer(pages)
         folder = tmp_path / "folder"
         folder.mkdir()
         for number, text in enumerate(PAGES):
@@ -280,11 +289,11 @@ class TestStudy:
         pq.write_table(pa.table({"body": PAGES}), tmp_path / "a.parquet")
         (tmp_path / "first.ndjson").write_bytes(json_lines(PAGES[:10], "body"))
         (tmp_path / "rest.jsonl").write_bytes(json_lines(PAGES[10:], "body"))
-        assert run("study", folder, "--json", "-").json == whole
-        assert run("study", tmp_path / "a.parquet", "--text-field", "body", "--json", "-").json == whole
-        assert run("study", "-", "--json", "-", stdin=json_lines(PAGES)).json == whole
+        assert answer(folder) == whole
+        assert answer(tmp_path / "a.parquet", "--text-field", "body") == whole
+        assert answer("-", stdin=json_lines(PAGES)) == whole
         parts = tmp_path / "first.ndjson", tmp_path / "rest.jsonl"
-        assert run("study", *parts, "--text-field", "body", "--json", "-").json == whole
+        assert answer(*parts, "--text-field", "body") == whole
 
     @pytest.mark.parametrize(
         ("options", "scheme"),
@@ -340,9 +349,10 @@ class TestStudy:
     def test_every_page_is_as_likely_to_be_sampled(self) -> None:
         """5,000 samples of 5 of 20: each page in 1,250 of them, within 5 sigma."""
         drawn = [0] * 20
-        everything = [SimpleNamespace(text=str(number)) for number in range(20)]
+        everything = [Page("", str(number)) for number in range(20)]
         for seed in range(5_000):
-            read, texts = simdup.cli._sample(iter(everything), 5, seed)
+            read, kept = simdup.cli._sample(iter(everything), 5, seed)
+            texts = [page.text for page in kept]
             assert read == 20
             assert len(set(texts)) == 5
             assert texts == sorted(texts, key=int)
@@ -361,6 +371,15 @@ class TestStudy:
         assert k[0] < k[1]
         assert "0 false per million pairs allowed" in " ".join(tight.out.split())
         assert "200,000 false per million pairs allowed" in " ".join(loose.out.split())
+
+    def test_the_nearest_unrelated_pages_are_named(self, run: Run, pages: Path) -> None:
+        closest = run("study", pages, "--json", "-").json["closest"]["as they are"]
+        assert len(closest) == 3
+        assert [pair["distance"] for pair in closest] == sorted(pair["distance"] for pair in closest)
+        text = "".join(run("study", pages).out.split())
+        for pair in closest:
+            shared = f"{pair['distance']} bits, {100 * pair['jaccard']:.0f} % of their word 3-grams shared"
+            assert "".join(f"{shared}: {pair['left']} ~ {pair['right']}".split()) in text
 
     def test_among(self, run: Run, pages: Path) -> None:
         few, many = (" ".join(run("study", pages, "--among", n).out.split()) for n in ("500", "7000000"))

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from simdup import ARTICLE, Scheme, fingerprint, tokens
+from simdup import ARTICLE, Scheme, distance, fingerprint, reference, tokens
 from simdup.study.edits import Edit
 from simdup.study.experiment import SAME, Experiment, experiment, same_pages
 from simdup.study.measure import Measurement, measure
@@ -249,3 +249,23 @@ def test_distances_grow_with_edits(scheme: Scheme) -> None:
     medians = [distances.median for distances in (*found.edited.values(), found.unrelated)]
     assert medians[0] == 0
     assert all(before < after for before, after in pairwise(medians))
+
+
+class TestClosest:
+    def test_the_nearest_of_different_pages(self) -> None:
+        """Against all pairs; of two equal pages the first stands for both, and pages without text are in no pair."""
+        words = pages(1)[0].split()
+        near = " ".join([*words[: len(words) // 2], *pages(2)[1].split()[: len(words) // 2]])
+        trial = experiment([*pages(6), near, "", pages(1)[0]], EDITS[:1])
+        found = trial.closest(fingerprints := fingerprint(trial.texts, Scheme()), most=4)
+        rows = [row for row in range(7) if fingerprints.features[row]]
+        apart = {(a, b): distance(fingerprints[a], fingerprints[b]) for a, b in combinations(rows, 2)}
+        assert [pair.distance for pair in found] == sorted(apart.values())[:4]
+        assert all(apart[pair.left, pair.right] == pair.distance for pair in found)
+        assert (found[0].left, found[0].right) == (0, 6)
+        sets = [set(reference.features(trial.texts[row], Scheme(ngram=3))) for row in (0, 6)]
+        assert found[0].jaccard == len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+
+    def test_no_more_than_there_are(self) -> None:
+        trial = experiment(["one two three", "four five six"], EDITS[:1])
+        assert len(trial.closest(fingerprint(trial.texts, Scheme()))) == 1
