@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import compress, pairwise
+from itertools import compress
 from typing import Any, Self, overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from simdup.batches import Batch, batches, one_text
-from simdup.hashing import hash_ngrams, hash_strings
+from simdup.hashing import hash_ngrams, hash_sets, hash_strings
 from simdup.idf import IdfTable, weight_steps
 from simdup.scheme import Scheme, Weight
 from simdup.text import tokenize
@@ -393,23 +393,36 @@ def fit_idf(texts: Iterable[str], scheme: Scheme) -> Scheme:
         With the fitted table: a feature on every text weighs nothing, an unseen one as much as one that stands
         on a single text. `Scheme.save` keeps it.
     """
-    plain = replace(scheme, weight="tf", idf=None)
-    features, counts, texts_seen = np.empty(0, np.uint64), np.empty(0, np.int64), 0
-    for batch in batches(texts):
-        hashes, offsets = hash_ngrams(tokenize(batch.data, batch.offsets, plain), plain)
-        per_text = [np.unique(hashes[start:stop, 0]) for start, stop in pairwise(offsets.tolist())]
-        texts_seen += sum(len(part) > 0 for part in per_text)
-        found, times = np.unique(np.concatenate(per_text), return_counts=True)
-        merged = np.union1d(features, found)
-        total = np.zeros(len(merged), np.int64)
-        total[np.searchsorted(merged, features)] += counts
-        total[np.searchsorted(merged, found)] += times
-        features, counts = merged, total
+    features, counts, texts_seen = _texts_of_each(texts, replace(scheme, weight="tf", idf=None))
     if not texts_seen:
         raise ValueError("there is no text with a token to fit an idf table on")
-    steps = {count: weight_steps(math.log(texts_seen / count)) for count in np.unique(counts).tolist()}
-    weights = np.array([steps[count] for count in counts.tolist()], np.int64)
-    return replace(scheme, weight="idf", idf=IdfTable(features, weights, weight_steps(math.log(texts_seen))))
+    weights = np.empty(counts.max() + 1, np.int64)
+    for count in np.flatnonzero(np.bincount(counts)).tolist():
+        weights[count] = weight_steps(math.log(texts_seen / count))
+    return replace(scheme, weight="idf", idf=IdfTable(features, weights[counts], weight_steps(math.log(texts_seen))))
+
+
+def _texts_of_each(texts: Iterable[str], scheme: Scheme) -> tuple[Words, Counts, int]:
+    """Every feature, ascending, and on how many texts it stands; and how many texts have any."""
+    features, counts, texts_seen = np.empty(0, np.uint64), np.empty(0, np.int64), 0
+    waiting: list[Words] = []
+
+    def merged() -> tuple[Words, Counts]:
+        every = np.concatenate([features, *waiting])
+        order = np.argsort(every)
+        every = every[order]
+        firsts = np.flatnonzero(np.diff(every, prepend=~every[:1]))
+        ones = np.ones(len(every) - len(features), np.int64)
+        return every[firsts], np.add.reduceat(np.append(counts, ones)[order], firsts)
+
+    for hashes, sizes in hash_sets(texts, scheme):
+        texts_seen += int(np.count_nonzero(sizes))
+        waiting.append(hashes)
+        # To merge takes as long as the table is, so as much waits for it: the whole then takes n log n.
+        if sum(map(len, waiting)) > len(features):
+            features, counts = merged()
+            waiting.clear()
+    return *merged(), texts_seen
 
 
 def idf_table(weights: Mapping[str, float], scheme: Scheme, unseen: float) -> Scheme:

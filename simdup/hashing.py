@@ -4,15 +4,17 @@ A feature of 64 bits has one hash word, of 256 bits four. XXH64 gives word j wit
 them as one digest of ``bits // 8`` bytes, read big-endian. Bit 63 of word 0 is the most significant bit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from simdup.batches import batches
 from simdup.scheme import Scheme
-from simdup.text import SLACK, Tokens, encode, joined
+from simdup.text import SLACK, Tokens, encode, joined, tokenize
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -281,6 +283,34 @@ def hash_ngrams(tokens: Tokens, scheme: Scheme) -> tuple[NDArray[np.uint64], NDA
     kernel = _hash_xxh64 if scheme.hash == "xxh64" else _hash_blake2b
     features = kernel(tokens.canonical, tokens.starts, tokens.offsets, scheme.ngram, offsets, hashes)
     return hashes[:features], offsets
+
+
+def hash_sets(texts: Iterable[str], scheme: Scheme) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
+    """Hash the different n-grams of texts, batch by batch.
+
+    Parameters
+    ----------
+    texts
+        As `simdup.fingerprint` takes them.
+    scheme
+        What a feature is.
+
+    Yields
+    ------
+    hashes
+        uint64, shape (features,): the first 64 bits of each hash, ascending within a text.
+    sizes
+        int64, shape (n,): how many of them each text of the batch has.
+    """
+    for data, starts in batches(texts):
+        hashes, offsets = hash_ngrams(tokenize(data, starts, scheme), scheme)
+        first = hashes[:, 0].copy()
+        new = np.ones(len(first), bool)
+        for start, stop in pairwise(offsets.tolist()):
+            part = first[start:stop]
+            part.sort()
+            np.not_equal(part[1:], part[:-1], out=new[start + 1 : stop])
+        yield first[new], np.diff(np.append(0, np.cumsum(new))[offsets])
 
 
 def hash_strings(strings: Iterable[str], scheme: Scheme) -> NDArray[np.uint64]:

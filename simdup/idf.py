@@ -60,7 +60,7 @@ class IdfTable:
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "weights", weights)
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
         """16 hex digits that name the table's contents."""
         state = hashlib.blake2b(self.unseen.to_bytes(8, "little"), digest_size=8)

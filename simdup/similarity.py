@@ -6,11 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from simdup.batches import batches
-from simdup.fingerprint import Words
-from simdup.hashing import hash_ngrams
+from simdup.hashing import hash_sets
 from simdup.scheme import Scheme
-from simdup.text import tokenize
 
 
 @njit(nogil=True, cache=True)
@@ -41,15 +38,15 @@ class FeatureSets:
     """
 
     def __init__(self, texts: Iterable[str], scheme: Scheme) -> None:
-        sets: list[Words] = []
-        for batch in batches(texts):
-            hashes, offsets = hash_ngrams(tokenize(batch.data, batch.offsets, scheme), scheme)
-            sets += (np.unique(part[:, 0]) for part in np.split(hashes, offsets[1:-1]))
-        self.sizes = np.array([len(features) for features in sets], np.int64)
+        sets, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+        for hashes, many in hash_sets(texts, scheme):
+            sets.append(hashes)
+            sizes.append(many)
+        self.sizes = np.concatenate(sizes)
         """How many different features each text has, shape (n,)."""
         self._stops = np.cumsum(self.sizes)
         self._starts = self._stops - self.sizes
-        self._features = np.concatenate(sets) if sets else np.empty(0, np.uint64)
+        self._features = np.concatenate(sets)
 
     def jaccard(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
         """Jaccard similarity of pairs of texts, given by their rows: features both have / features either has.

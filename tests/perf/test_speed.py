@@ -60,6 +60,17 @@ def test_fingerprint_with_idf(race: Race) -> None:
     )
 
 
+def test_fit_idf(race: Race) -> None:
+    texts = documents(DOCUMENTS)
+    race(
+        "fit_idf",
+        lambda: [reference.article(text) for text in texts[:YARDSTICK_DOCUMENTS]],
+        lambda: fit_idf(texts, WORDS),
+        (YARDSTICK_DOCUMENTS, DOCUMENTS),
+        "document",
+    )
+
+
 def test_single_text(race: Race) -> None:
     texts = documents(DOCUMENTS)[:200]
     race(
@@ -115,7 +126,7 @@ def test_distance_counts(race: Race) -> None:
 
 
 def test_floors_are_all_used_and_never_below_what_was_promised() -> None:
-    jobs = {*SCHEMES, "words_idf", "single_text", "two_threads", "distance_counts"}
+    jobs = {*SCHEMES, "words_idf", "fit_idf", "single_text", "two_threads", "distance_counts"}
     assert set(FLOORS) == jobs | {f"all_pairs_{bits}_bits" for bits in (64, 128, 256)}
     for job, row in FLOORS.items():
         assert row.get("target", 0) <= row["floor"] <= row["measured"], job
