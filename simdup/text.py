@@ -12,6 +12,7 @@ document with a character that the table cannot map alone is normalised by `norm
 
 import functools
 import itertools
+import re
 import unicodedata
 from typing import NamedTuple
 
@@ -21,13 +22,20 @@ from numpy.typing import NDArray
 
 from simdup import unicode
 from simdup.scheme import Scheme
-from simdup.unicode import CODE_POINTS, HARD, IGNORED, KIND_SHIFT, ORDER_SHIFT, SEPARATOR, SINGLE, WORD
+from simdup.unicode import CODE_POINTS, EXPANDED, GROWTH, HARD, IGNORED, SEPARATOR, SINGLE, WORD
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
 # The kernels read eight bytes at a time, so every buffer they read has this many behind its end.
 SLACK = 8
+
+_INVISIBLE = re.compile(f"[{''.join(map(chr, unicode.IGNORED_CHARACTERS))}]+")
+
+# An entry of the kernel's table, from the top: kind, whether it may compose with what is before it, whether with
+# what is behind it, rank of the combining class, code point written (or place in the expansions).
+_KIND_SHIFT, _ORDER_SHIFT = 29, 21
+_WRITTEN, _ORDER, _FIRST, _SECOND = (1 << _ORDER_SHIFT) - 1, 0x3F, 0x40, 0x80
 
 
 class Tokens(NamedTuple):
@@ -42,11 +50,11 @@ class Tokens(NamedTuple):
 
 
 def normalize_assigned(text: str) -> str:
-    """NFKC and case folding until nothing changes, without the invisible characters, by Python's own tables."""
+    """NFKC and case folding until nothing changes, by Python's own tables."""
     before = None
     while text != before:
         before = text
-        text = unicodedata.normalize("NFKC", text.translate(unicode.IGNORED_CHARACTERS)).casefold()
+        text = unicodedata.normalize("NFKC", text).casefold()
     return text
 
 
@@ -63,7 +71,8 @@ def normalize(text: str) -> str:
     str
         The text without soft hyphens, zero-width characters and variation selectors, NFKC-normalised and
         case-folded until stable, runs of white space as one space, none at the ends. Normalising it again
-        changes nothing. Characters assigned after Unicode 14 are not touched.
+        changes nothing, but it need not be NFKC: folding takes apart what NFKC composes (ῢ). Characters assigned
+        after Unicode 14 are not touched.
 
     Raises
     ------
@@ -75,34 +84,39 @@ def normalize(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().split())
     # Invisible characters go first, so that none of them keeps two characters from composing.
-    text = text.translate(unicode.IGNORED_CHARACTERS)
-    parts = unicode.unassigned().split(text)
+    text = _INVISIBLE.sub("", text)
+    parts = unicode.split_unassigned(text)
     parts[::2] = map(normalize_assigned, parts[::2])
     return " ".join("".join(parts).split())
 
 
 @functools.cache
-def _tables(unit: str, normalized: bool) -> NDArray[np.uint32]:
-    """The kernel's tables, shape (2, 1114112): row 0 for texts as they come, row 1 for texts normalised before."""
+def _tables(unit: str, normalized: bool) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """The kernel's tables, and the expansions that some of their entries point at.
+
+    The tables have shape (2, 1114112): row 0 for texts as they come, row 1 for texts normalised before.
+    """
     points = np.arange(CODE_POINTS, dtype=np.uint32)
     if normalized:
         stored = {name: values.astype(np.uint32) for name, values in unicode.load().items()}
-        kind, written = stored["kind"], stored["written"]
-        flags = kind[written] + stored["hard"] * np.uint32(HARD)
-        flags[list(unicode.IGNORED_CHARACTERS)] = IGNORED
-        first = stored["order"][written] << ORDER_SHIFT | flags << KIND_SHIFT | written
+        kind, written, way, expansions = (stored[name] for name in ("kind", "written", "way", "expansions"))
+        alone = np.where(way, 0, written)
+        kinds = np.where(way, way, kind[alone])
+        kinds[np.array(unicode.IGNORED_CHARACTERS)] = IGNORED
+        flags = stored["order"][alone] | stored["first"] * _FIRST | stored["second"] * _SECOND
+        first = kinds << _KIND_SHIFT | flags << _ORDER_SHIFT | written
     else:
-        kind = np.full(CODE_POINTS, WORD, np.uint32)
+        kind, expansions = np.full(CODE_POINTS, WORD, np.uint32), np.empty(0, np.uint32)
         kind[[code for code in range(CODE_POINTS) if chr(code).isspace()]] = SEPARATOR
-    plain = kind << KIND_SHIFT | np.where(kind == SEPARATOR, ord(" "), points)
-    tables = np.stack((first if normalized else plain, plain))
+    plain = kind << _KIND_SHIFT | np.where(kind == SEPARATOR, ord(" "), points)
+    tables = np.stack((first if normalized else plain, plain)).astype(np.uint32)
     if unit == "char":
-        tables[(tables >> KIND_SHIFT & 7) == WORD] += np.uint32(SINGLE - WORD) << KIND_SHIFT
-    return tables.astype(np.uint32)
+        tables[tables >> _KIND_SHIFT == WORD] += np.uint32((SINGLE - WORD) << _KIND_SHIFT)
+    return tables, expansions
 
 
 @njit(nogil=True, cache=True)
-def _tokenize(data, offsets, normal, tables, canonical, starts, token_offsets):  # type: ignore[no-untyped-def]
+def _tokenize(data, offsets, normal, tables, expansions, canonical, starts, token_offsets):  # type: ignore[no-untyped-def]
     """Write the tokens of every text and return how many there are.
 
     ``normal[d]`` says which table text d is read by. A text that must be normalised first gets no token, and 1 in
@@ -118,7 +132,7 @@ def _tokenize(data, offsets, normal, tables, canonical, starts, token_offsets): 
         first_written, first_token = written, tokens
         gap = one  # whether a space, or nothing, stands before `written`
         single = False  # whether the open token is a character by itself
-        order = np.uint32(0)
+        before = np.uint32(0)  # the flags of the character before
         hard = False
         while at < stop:
             # Plain ASCII without a branch per token: words end too irregularly for the processor to guess when.
@@ -126,7 +140,7 @@ def _tokenize(data, offsets, normal, tables, canonical, starts, token_offsets): 
             while at < stop and not single:
                 point = np.uint32(data[at])
                 entry = table[point]
-                kind = entry >> np.uint32(KIND_SHIFT)
+                kind = entry >> np.uint32(_KIND_SHIFT)
                 if point & np.uint32(0x80) | kind & ~np.uint32(WORD):
                     break
                 at += one
@@ -139,7 +153,7 @@ def _tokenize(data, offsets, normal, tables, canonical, starts, token_offsets): 
             if at == stop:
                 break
             if at != ascii_start:
-                order = np.uint32(0)
+                before = table[data[at - one]] >> np.uint32(_ORDER_SHIFT)
             # One character of any other sort, or one behind a token that is a character by itself.
             point = np.uint32(data[at])
             at += one
@@ -154,45 +168,60 @@ def _tokenize(data, offsets, normal, tables, canonical, starts, token_offsets): 
                     point = point << np.uint32(6) | np.uint32(data[at]) & np.uint32(0x3F)
                     at += one
             entry = table[point]
-            kind = entry >> np.uint32(KIND_SHIFT) & np.uint32(15)
-            before, order = order, entry >> np.uint32(ORDER_SHIFT)
-            if kind >= HARD or (order != 0 and order < before):
-                hard = True
+            place, parts = np.uint64(entry & np.uint32(_WRITTEN)), one
+            expanded = entry >> np.uint32(_KIND_SHIFT) == EXPANDED
+            if expanded:
+                parts = np.uint64(expansions[place])
+            for part in range(parts):
+                if expanded:
+                    entry = table[expansions[place + one + np.uint64(part)]]
+                kind = entry >> np.uint32(_KIND_SHIFT)
+                flags = entry >> np.uint32(_ORDER_SHIFT)
+                order, order_before = flags & np.uint32(_ORDER), before & np.uint32(_ORDER)
+                reorders = order != 0 and order < order_before
+                # Behind a mark it is only another mark that may compose with the letter before both.
+                near = before & np.uint32(_FIRST) or (order != 0 and order_before != 0)
+                composes = flags & np.uint32(_SECOND) and near
+                # What an expansion consists of is normal in itself.
+                if kind == HARD or ((reorders or composes) and part == 0):
+                    hard = True
+                    break
+                if kind == IGNORED:
+                    continue
+                before = flags
+                opens = kind != SEPARATOR and (gap == one or kind == SINGLE or (kind == WORD and single))
+                if gap == zero and (opens or kind == SEPARATOR):
+                    canonical[written] = ord(" ")
+                    written += one
+                if opens:
+                    starts[tokens] = written
+                    tokens += one
+                    single = kind == SINGLE
+                if kind == SEPARATOR:
+                    gap, single = one, False
+                    continue
+                gap = zero
+                code = entry & np.uint32(_WRITTEN)
+                if code < np.uint32(0x80):
+                    canonical[written] = code
+                    written += one
+                elif code < np.uint32(0x800):
+                    canonical[written] = np.uint32(0xC0) | code >> np.uint32(6)
+                    canonical[written + one] = np.uint32(0x80) | code & np.uint32(0x3F)
+                    written += np.uint64(2)
+                elif code < np.uint32(0x10000):
+                    canonical[written] = np.uint32(0xE0) | code >> np.uint32(12)
+                    canonical[written + one] = np.uint32(0x80) | code >> np.uint32(6) & np.uint32(0x3F)
+                    canonical[written + np.uint64(2)] = np.uint32(0x80) | code & np.uint32(0x3F)
+                    written += np.uint64(3)
+                else:
+                    canonical[written] = np.uint32(0xF0) | code >> np.uint32(18)
+                    canonical[written + one] = np.uint32(0x80) | code >> np.uint32(12) & np.uint32(0x3F)
+                    canonical[written + np.uint64(2)] = np.uint32(0x80) | code >> np.uint32(6) & np.uint32(0x3F)
+                    canonical[written + np.uint64(3)] = np.uint32(0x80) | code & np.uint32(0x3F)
+                    written += np.uint64(4)
+            if hard:
                 break
-            if kind == IGNORED:
-                order = before
-                continue
-            opens = kind != SEPARATOR and (gap == one or kind == SINGLE or (kind == WORD and single))
-            if gap == zero and (opens or kind == SEPARATOR):
-                canonical[written] = ord(" ")
-                written += one
-            if opens:
-                starts[tokens] = written
-                tokens += one
-                single = kind == SINGLE
-            if kind == SEPARATOR:
-                gap, single = one, False
-                continue
-            gap = zero
-            code = entry & np.uint32(0x1FFFFF)
-            if code < np.uint32(0x80):
-                canonical[written] = code
-                written += one
-            elif code < np.uint32(0x800):
-                canonical[written] = np.uint32(0xC0) | code >> np.uint32(6)
-                canonical[written + one] = np.uint32(0x80) | code & np.uint32(0x3F)
-                written += np.uint64(2)
-            elif code < np.uint32(0x10000):
-                canonical[written] = np.uint32(0xE0) | code >> np.uint32(12)
-                canonical[written + one] = np.uint32(0x80) | code >> np.uint32(6) & np.uint32(0x3F)
-                canonical[written + np.uint64(2)] = np.uint32(0x80) | code & np.uint32(0x3F)
-                written += np.uint64(3)
-            else:
-                canonical[written] = np.uint32(0xF0) | code >> np.uint32(18)
-                canonical[written + one] = np.uint32(0x80) | code >> np.uint32(12) & np.uint32(0x3F)
-                canonical[written + np.uint64(2)] = np.uint32(0x80) | code >> np.uint32(6) & np.uint32(0x3F)
-                canonical[written + np.uint64(3)] = np.uint32(0x80) | code & np.uint32(0x3F)
-                written += np.uint64(4)
         if hard:
             written, tokens = first_written, first_token
             normal[text], complete = 1, False
@@ -232,12 +261,11 @@ def tokenize(data: Bytes, offsets: Offsets, scheme: Scheme) -> Tokens:
 
 
 def _tokenize_by(normal: Bytes, data: Bytes, offsets: Offsets, scheme: Scheme) -> tuple[Tokens, int]:
-    # A code point of b bytes becomes at most one of 2 b - 1 bytes and a space.
-    canonical = np.empty(2 * len(data) + SLACK, np.uint8)
+    canonical = np.empty(GROWTH * len(data) + SLACK, np.uint8)
     starts = np.empty(len(data) + 2, np.int64)
     token_offsets = np.empty(len(offsets), np.int64)
-    tables = _tables(scheme.unit, scheme.normalize)
-    count = _tokenize(data, offsets, normal, tables, canonical, starts, token_offsets)
+    tables, expansions = _tables(scheme.unit, scheme.normalize)
+    count = _tokenize(data, offsets, normal, tables, expansions, canonical, starts, token_offsets)
     return Tokens(canonical, starts, token_offsets), count
 
 

@@ -14,6 +14,7 @@ import pathlib
 import re
 import sys
 import unicodedata
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,15 @@ VERSION = "14.0.0"
 _FILE = pathlib.Path(__file__).with_name("unicode14.npz")
 CODE_POINTS = sys.maxunicode + 1
 
+# So many bytes may become of one, tokens and the spaces behind them.
+GROWTH = 4
+
 # What a code point does to the token being read.
 SEPARATOR, WORD, MARK, SINGLE, IGNORED = range(5)
-# Set beside the kind when the code point cannot be mapped alone: its text goes through `text.normalize`.
-HARD = 8
+# Two more for the kernel: it becomes several code points; or what it becomes takes a look at the whole text.
+EXPANDED, HARD = 5, 6
 
-# The layout of a table entry, from the top: rank of the combining class, HARD and kind, code point written.
-KIND_SHIFT, ORDER_SHIFT = 21, 25
-
-_IGNORED = (0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF, *range(0xFE00, 0xFE10))
-IGNORED_CHARACTERS = dict.fromkeys(_IGNORED)
+IGNORED_CHARACTERS = (0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF, *range(0xFE00, 0xFE10))
 
 # The scripts written without spaces, by the names of their letters.
 _UNSPACED = re.compile(
@@ -61,16 +61,26 @@ def _kind(character: str) -> int:
     return WORD if category[0] == "N" or category == "Cs" else SEPARATOR
 
 
-def _second_characters() -> set[str]:
-    """Characters that NFC may compose with the one before them (the quick check's "maybe")."""
+def _composing() -> tuple[set[str], set[str]]:
+    """Characters that NFC may compose with the one behind them, and with the one before them."""
+    firsts = {chr(code) for code in (*range(0x1100, 0x1113), *range(0xAC00, 0xD7A4, 28))}
     seconds = {chr(code) for code in (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))}
-    for code in range(CODE_POINTS):
-        parts = unicodedata.decomposition(chr(code))
+    for character in map(chr, range(CODE_POINTS)):
+        parts = unicodedata.decomposition(character)
         if parts and not parts.startswith("<") and " " in parts:
-            composed = unicodedata.normalize("NFC", unicodedata.normalize("NFD", chr(code)))
-            if composed == chr(code):
-                seconds.add(chr(int(parts.split()[1], 16)))
-    return seconds
+            composed = unicodedata.normalize("NFC", unicodedata.normalize("NFD", character))
+            if composed == character:
+                first, second = (chr(int(part, 16)) for part in parts.split())
+                firsts.add(first)
+                seconds.add(second)
+    return firsts, seconds
+
+
+def _outer_marks(text: str) -> tuple[list[str], list[str]]:
+    """The marks at the start and at the end of a decomposed text, which may change places with their neighbours."""
+    parts = unicodedata.normalize("NFKD", text)
+    starts, ends = (list(takewhile(unicodedata.combining, side)) for side in (parts, reversed(parts)))
+    return starts, ends
 
 
 def build() -> dict[str, NDArray[Any]]:
@@ -80,35 +90,58 @@ def build() -> dict[str, NDArray[Any]]:
     -------
     dict
         Arrays with an entry per code point: ``kind`` uint8, the part it plays; ``written`` int32, the code point
-        it is normalised to; ``hard`` bool, whether that takes its neighbours or gives several code points;
-        ``order`` uint8, the rank of its canonical combining class; ``assigned`` bool.
+        it is normalised to; ``way`` uint8, 0 if that is all, `EXPANDED` if ``written`` is the place in
+        ``expansions`` of how many code points it becomes, and which, or `HARD`; ``first`` and ``second`` bool,
+        whether it may compose with the code point behind and before it; ``order`` uint8, the rank of its canonical
+        combining class; ``assigned`` bool. And ``expansions`` int32.
     """
     from simdup.text import normalize_assigned
 
     if unicodedata.unidata_version != VERSION:
         raise RuntimeError(f"the table is made from Unicode {VERSION}, this Python has {unicodedata.unidata_version}")
-    seconds = _second_characters()
+    firsts, seconds = _composing()
     characters = list(map(chr, range(CODE_POINTS)))
     classes = np.array([unicodedata.combining(character) for character in characters])
-    kind = np.array([_kind(character) for character in characters], np.uint8)
     written = np.arange(CODE_POINTS, dtype=np.int32)
-    hard = np.zeros(CODE_POINTS, bool)
+    way = np.zeros(CODE_POINTS, np.uint8)
+    # A letter with marks may be taken apart, for a mark that stands nearer to the letter.
+    first = np.array([not firsts.isdisjoint(unicodedata.normalize("NFKD", character)) for character in characters])
+    second = np.array([character in seconds for character in characters])
+    expansions: list[int] = []
     for code, character in enumerate(characters):
         normal = normalize_assigned(character)
+        codes = list(map(ord, normal))
         if all(_kind(part) == SEPARATOR and part not in seconds for part in normal):
             # Several separators are as good as one. An invisible character has its own kind in the kernel.
             written[code] = ord(" ")
-        elif len(normal) == 1 and normal not in seconds and unicodedata.combining(normal) == classes[code]:
-            written[code] = ord(normal)
+        elif _outer_marks(character) != _outer_marks(normal):
+            way[code] = HARD
+        elif len(normal) == 1:
+            written[code] = codes[0]
+            second[code] |= normal in seconds
+        elif second[code] or classes[codes[0]] or not _fits(character, normal):
+            way[code] = HARD
         else:
-            hard[code] = True
+            way[code], written[code] = EXPANDED, len(expansions)
+            expansions += [len(codes), *codes]
     return {
-        "kind": kind,
+        "kind": np.array([_kind(character) for character in characters], np.uint8),
         "written": written,
-        "hard": hard,
+        "way": way,
+        "first": first,
+        "second": second,
         "order": np.unique(classes, return_inverse=True)[1].astype(np.uint8),
         "assigned": np.array([unicodedata.category(character) != "Cn" for character in characters]),
+        "expansions": np.array(expansions, np.int32),
     }
+
+
+def _fits(character: str, normal: str) -> bool:
+    """Whether the kernel's buffers have room: `GROWTH` bytes, and one token, for each byte that was read."""
+    size = len(character.encode("utf-8", "surrogatepass"))
+    kept = "".join(part for part in normal if _kind(part) != SEPARATOR)
+    tokens = sum(_kind(part) != MARK for part in kept) or 1
+    return tokens <= size and len(kept.encode("utf-8", "surrogatepass")) + tokens <= GROWTH * size
 
 
 @functools.cache
@@ -133,7 +166,14 @@ def character_class(members: NDArray[np.bool_]) -> str:
     return "[" + "".join(f"\\U{first:08x}-\\U{last - 1:08x}" for first, last in edges.reshape(-1, 2)) + "]"
 
 
+def split_unassigned(text: str) -> list[str]:
+    """Cut a text at the runs of characters that Unicode 14 does not assign; every other part is such a run."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    if load()["assigned"][codes].all():
+        return [text]
+    return _unassigned().split(text)
+
+
 @functools.cache
-def unassigned() -> re.Pattern[str]:
-    """Match and keep runs of characters that Unicode 14 does not assign."""
+def _unassigned() -> re.Pattern[str]:
     return re.compile(f"({character_class(~load()['assigned'])}+)")

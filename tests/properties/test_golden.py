@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simdup import Scheme, fingerprint, idf_table, reference, unicode
+from simdup import Scheme, fingerprint, idf_table, normalize, reference, unicode
 from tests.properties import make_golden
 
 GOLDEN: dict[str, Any] = json.loads(make_golden.FILE.read_text("ascii"))
@@ -83,8 +83,21 @@ def test_the_unicode_table_is_what_is_built() -> None:
 def test_every_mark_that_composes_or_folds_away_is_left_to_normalize() -> None:
     """The kernel may map a mark alone only if it stays the mark that it is to its neighbours."""
     table = unicode.load()
-    for code in (0x300, 0x301, 0x308, 0x323, 0x345, 0x1161, 0x11A8, 0x3099, 0x309A, 0xFF9E, 0xFF9F):
-        assert table["hard"][code], f"U+{code:04X}"
+    for code in (0x300, 0x301, 0x308, 0x323, 0x344, 0x345, 0x1161, 0x11A8, 0x3099, 0x309A, 0xFF9E, 0xFF9F):
+        assert table["second"][code] or table["way"][code] == unicode.HARD, f"U+{code:04X}"
+
+
+def test_what_a_character_expands_to_stays_as_it_is() -> None:
+    table = unicode.load()
+    codes = np.flatnonzero(table["way"] == unicode.EXPANDED)
+    assert len(codes) > 1_000
+    for code, place in zip(codes.tolist(), table["written"][codes].tolist(), strict=True):
+        count = table["expansions"][place]
+        parts = table["expansions"][place + 1 : place + 1 + count]
+        assert count > 1
+        assert "".join(map(chr, parts)).split() == normalize(chr(code)).split()
+        assert not table["way"][parts].any()
+        assert np.all((table["written"][parts] == parts) | (table["kind"][parts] == unicode.SEPARATOR))
 
 
 def test_the_generator_finds_each_change() -> None:

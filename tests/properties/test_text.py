@@ -3,6 +3,7 @@
 import itertools
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +85,60 @@ def test_marks_in_every_order() -> None:
     assert wrong == []
 
 
+def test_every_letter_with_marks_before_every_mark_that_composes() -> None:
+    """The mark may belong nearer to the letter than those the letter has (ẫ and a ring below), so all is done anew."""
+    table = load()
+    assert table["first"].sum() > 10_000
+    assert table["second"].sum() > 150
+    letters = [code for code in np.flatnonzero(table["first"]).tolist() if not 0xAC00 <= code < 0xD7A4]
+    seconds = np.flatnonzero(table["second"]).tolist()
+    pairs = itertools.islice(itertools.product([*letters, 0xAC00, 0xAC01], seconds), 0, None, 7)
+    texts = [f"a{chr(letter)}{chr(second)}" for letter, second in pairs]
+    found = tokenize(*joined(list(map(encode, texts))), WORD)
+    starts, offsets = found.starts.tolist(), found.offsets.tolist()
+    wrong = []
+    for text, (first, last) in zip(texts, itertools.pairwise(offsets), strict=True):
+        read = found.canonical[starts[first] : starts[last] - 1].tobytes()
+        if read != encode(" ".join(reference.tokens(text, WORD))):
+            wrong.append(ascii(text))
+    assert wrong == []
+
+
+EVERYDAY = {
+    "French": "L’été dernier, on a mangé des œufs à 1 ½ € et ça coûtait très cher… « déjà » !",
+    "German": "Straßmann springt über den faulen Hund, außerdem müssen größere Maßnahmen geprüft werden.",
+    "Turkish": "İstanbul’da yaşayanların çoğu işe giderken vapura biner ve ılık çay içer.",
+    "Greek": "Τον Μάιο η γρήγορη αλεπού προΐσταται και πηδάει πάνω από το σκυλί™.",
+    "Russian": "Съешь же ещё этих мягких французских булок № 5, да выпей чаю.",
+    "Vietnamese": "Trăm năm trong cõi người ta, chữ tài chữ mệnh khéo là ghét nhau.",
+    "Chinese": "我们抓取页面时，经常会遇到内容几乎相同的页面（约５０％）。",
+    "Japanese": "ウェブページをクロールすると、ほとんど同じ内容のページがよく見つかります。",
+    "Korean": "웹 페이지를 수집하다 보면 거의 같은 내용의 페이지를 자주 만나게 됩니다.",
+    "Thai": "ภาษาไทยเป็นภาษาที่มีระดับเสียงของคำแน่นอนและทำให้คนจำนวนมากต้องทำความเข้าใจ",
+    "Hindi": "हिन्दी विश्व की एक प्रमुख भाषा है। सड़क पर बड़ी गाड़ियाँ खड़ी हैं।",
+    "Bengali": "বাংলা ভাষা দক্ষিণ এশিয়ার বাঙালি জাতির প্রধান কথ্য ও লেখ্য ভাষা।",
+    "Tamil": "தமிழ் மொழி தமிழர்களினதும் தமிழ் பேசும் பலரினதும் தாய்மொழி ஆகும்.",
+    "Arabic": "اللغة العربية هي أكثر اللغات السامية تحدثًا، وإحدى أكثر اللغات انتشارًا.",
+    "Hebrew": "עברית היא שפה שמית, ממשפחת השפות האפרו־אסיאתיות.",
+    "Burmese": "မြန်မာဘာသာစကားသည် မြန်မာနိုင်ငံ၏ ရုံးသုံး ဘာသာစကားဖြစ်သည်။ ကြီးမားသော",
+}
+
+
+@pytest.mark.parametrize("language", EVERYDAY)
+def test_everyday_text_is_read_in_one_pass(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that goes through `normalize` first takes ten times as long: no language may be such a text."""
+    plain = unicodedata.normalize("NFC", EVERYDAY[language])
+    expected = reference.tokens(plain, WORD)
+
+    def slow(_: str) -> str:
+        raise AssertionError("normalised before it was read")
+
+    monkeypatch.setattr("simdup.text.normalize", slow)
+    assert tokens(plain, WORD) == expected
+    with pytest.raises(AssertionError, match="normalised before"):
+        tokens("e\u0301", WORD)
+
+
 def test_order_is_checked_across_invisible_characters() -> None:
     for between in map(chr, IGNORED_CHARACTERS):
         assert tokens(f"x\u05b5{between}\u05b0", WORD) == tokens("x\u05b0\u05b5", WORD) == ["x\u05b0\u05b5"]
@@ -161,7 +216,7 @@ FORMS = {
 @given(text=some.assigned_texts, unit=st.sampled_from(("word", "char")), ngram=st.integers(1, 3))
 def test_forms_of_one_text_are_equal(form: str, text: str, unit: str, ngram: int) -> None:
     # Invisible characters are no part of Unicode's forms: with one between, a letter and its mark do not meet.
-    plain = text.translate(IGNORED_CHARACTERS) if form != "invisible" else text
+    plain = text.translate(dict.fromkeys(IGNORED_CHARACTERS)) if form != "invisible" else text
     scheme = Scheme(unit, ngram)  # type: ignore[arg-type]
     changed = FORMS[form](plain)
     assert normalize(changed) == normalize(text)
