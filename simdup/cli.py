@@ -1,30 +1,30 @@
 """The command line. It reads options, calls the library, prints; it has no logic of its own."""
 
 import contextlib
+import itertools
 import json
 import os
 import random
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from simdup import Scheme, fingerprint, fit_idf, tokens
+from simdup import Scheme, tokens
 from simdup.files import whole
 from simdup.pages import Page, read_pages
 from simdup.scheme import Hash, Unit, Weight
 from simdup.study import report
-from simdup.study.corpus import SEED
-from simdup.study.edits import Edit
-from simdup.study.experiment import experiment
-from simdup.study.measure import measure
+from simdup.study.corpus import SEED, article_corpus
+from simdup.study.edits import KINDS, Edit
+from simdup.study.experiment import LEAST_SAME, SAME, experiment
+from simdup.study.reproduce import counted
 from simdup.study.reproduce import reproduce as reproduce_figures
-from simdup.study.reproduce import sweep as sweep_seeds
 
 app = typer.Typer(
     add_completion=False,
@@ -81,10 +81,19 @@ def _fail(message: str, code: int = 2) -> NoReturn:
     sys.exit(code)
 
 
-def _progress(items: Iterable[_T], description: str, total: int | None = None) -> Iterator[_T]:
-    """Show a progress bar on standard error, if that is a terminal."""
+def _bar() -> Progress:
+    """A progress bar on standard error, if that is a terminal."""
     console = Console(stderr=True)
-    yield from track(items, description, total, console=console, transient=True, disable=not console.is_terminal)
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(show_speed=True), TimeElapsedColumn()
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextlib.contextmanager
+def _steps(total: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function to call with the name of each of so many steps when it begins."""
+    with _bar() as bar:
+        task, number = bar.add_task("", total=total), itertools.count()
+        yield lambda name: bar.update(task, description=name, completed=next(number), refresh=True)
 
 
 @contextlib.contextmanager
@@ -135,11 +144,15 @@ def reproduce(
 
     Exits 1 if one that is not a timing is not reproduced at the article's seed.
     """
-    with _json_file(json_file) as content:
+    with _json_file(json_file) as content, _steps(1 + sweep) as step:
+        step(f"seed {seed}")
         if plot:
             report.plot_distances(plot, seed)
-        others = list(_progress(sweep_seeds(range(SEED + 1, SEED + 1 + sweep)), "other seeds", sweep))
         results = reproduce_figures(seed)
+        others = []
+        for other in range(SEED + 1, SEED + 1 + sweep):
+            step(f"seed {other}")
+            others.append(counted(article_corpus(other)))
         content |= {"seed": seed, "figures": [result.as_json() for result in results]}
         for entry in content["figures"] if others else ():
             if entry["verdict"] != "timing":
@@ -171,8 +184,11 @@ def study(
         Path | None, typer.Option(metavar="FILE", help="Text to put before every page as well.")
     ] = None,
     edits: Annotated[
-        str, typer.Option(help="What to do to a copy of each page, as in 0.05,delete:0.1,swap-sentences:0.2,token.")
+        str, typer.Option(help=f"What to do to a copy of each page: {KINDS}. A rate alone replaces words.")
     ] = "0.01,0.05,0.15",
+    same: Annotated[
+        float, typer.Option(min=LEAST_SAME, max=1, help="Pages that share so much say the same before any edit.")
+    ] = SAME,
     max_false_per_million: Annotated[
         float, typer.Option(min=0, max=1e6, help="False pairs allowed among a million pairs of unrelated pages.")
     ] = 1.0,
@@ -184,54 +200,65 @@ def study(
     ] = 2_000,
     seed: Annotated[int, typer.Option(help="Seed of the sample and the edits.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads that fingerprint.")] = 1,
+    save_scheme: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Save the scheme, with the table that idf was fitted to.")
+    ] = None,
     json_file: Annotated[str | None, _JSON] = None,
 ) -> None:
     """Edit copies of your pages, measure how far they move, and advise a threshold."""
     scheme = Scheme(unit, ngram, bits, weight, hash_, normalize)
     chosen = [Edit.parse(text) for text in edits.split(",")]
     prefix = _template(template) if template else None
-    with _json_file(json_file) as content:
-        read, studied = _sample(_progress(read_pages(pages, text_field), "reading"), sample, seed)
-        trial = experiment([page.text for page in studied], chosen, seed)
-        conditions = {"as they are": trial.texts}
-        if prefix is not None:
-            conditions["with template"] = trial.with_template(prefix)
-        measured, closest = {}, {}
-        for condition, variants in _progress(conditions.items(), "measuring", len(conditions)):
-            fitted = fit_idf(variants[: len(studied)], scheme) if weight == "idf" else scheme
-            fingerprints = fingerprint(variants, fitted, threads=threads)
-            measured[condition] = measure(fingerprints, trial.family, trial.edited)
-            closest[condition] = [
-                {"left": studied[pair.left].id, "right": studied[pair.right].id}
-                | {"distance": pair.distance, "jaccard": pair.jaccard}
-                for pair in trial.closest(fingerprints)
-            ]
-        jaccard = trial.jaccard()
+    conditions = {"as they are": None} | ({"with template": prefix} if prefix else {})
+    saved = whole(save_scheme) if save_scheme else contextlib.nullcontext()
+    with _json_file(json_file) as content, saved as scheme_file:
+        read, studied = _sample(read_pages(pages, text_field), sample, seed)
+        with _steps(len(chosen) + len(conditions) + 2) as step:
+            trial = experiment([page.text for page in studied], chosen, seed, same, step)
+            found = {}
+            for name, text in conditions.items():
+                step(f"distances {name}")
+                found[name] = trial.under(scheme, text, threads=threads)
+            step("words shared")
+            jaccard = trial.jaccard()
+        measured = {name: condition.measurement for name, condition in found.items()}
         advised = {name: measurement.advise(max_false_per_million) for name, measurement in measured.items()}
+        ids = [page.id for page in studied]
         content |= {
-            "scheme": scheme.id,
+            "scheme": found["as they are"].scheme.id,
+            "edits": [edit.name for edit in chosen],
+            "same": same,
+            "seed": seed,
+            "max_false_per_million": max_false_per_million,
             "pages": read,
             "studied": len(studied),
-            "same_before": trial.same_before,
-            "conditions": {name: report.study_json(m, jaccard, advised[name]) for name, m in measured.items()},
-            "closest": closest,
+            "same_before": len(trial.same),
+            "conditions": {
+                name: report.study_json(condition, jaccard, advised[name], ids) for name, condition in found.items()
+            },
         }
+        if scheme_file:
+            found["as they are"].scheme.save(scheme_file)
     if json_file == "-":
         return
     console = _Console()
-    console.print(f"{len(studied):,} of {read:,} pages, scheme {scheme.id}", highlight=False)
-    if trial.same_before:
-        console.print(f"{trial.same_before:,} pairs of pages say the same before any edit: counted as neither.")
+    console.print(f"{len(studied):,} of {report.many(read, 'page')}, scheme {content['scheme']}", highlight=False)
+    if same_before := len(trial.same):
+        console.print(
+            f"{report.many(same_before, 'pair')} of pages say the same before any edit: counted as neither.",
+            highlight=False,
+        )
     if without := measured["as they are"].without_text:
-        console.print(f"{without:,} pages and copies have no text: in no pair.")
+        console.print(f"{without:,} of pages and copies have no text: in no pair.", highlight=False)
     console.print(report.distances_table(measured, jaccard))
     console.print(report.thresholds_table(measured, advised))
-    console.print("The nearest pages that count as unrelated: are they?")
-    for pair in closest["as they are"]:
-        shared = f"{pair['distance']} bits, {100 * pair['jaccard']:.0f} % of their word 3-grams shared"
-        console.print(f"  {shared}: {pair['left']} ~ {pair['right']}", markup=False, highlight=False)
-    for condition, threshold in advised.items():
-        console.print(report.advice(condition, threshold, scheme, max_false_per_million, among), highlight=False)
+    console.print("The nearest unedited pages that count as unrelated: are they? If not, lower --same.")
+    for pair in found["as they are"].closest:
+        shared = f"{pair.distance} bits, {100 * pair.jaccard:.0f} % of their word 3-grams shared"
+        console.print(f"  {shared}: {ids[pair.left]} ~ {ids[pair.right]}", markup=False, highlight=False)
+    for name, threshold in advised.items():
+        sentences = report.advice(name, measured[name], threshold, scheme, max_false_per_million, among)
+        console.print(sentences, highlight=False)
 
 
 def _template(path: Path) -> str:
@@ -246,9 +273,10 @@ def _sample(pages: Iterable[Page], size: int, seed: int) -> tuple[int, list[Page
     rng = random.Random(seed)
     kept: dict[int, tuple[int, Page]] = {}
     read = 0
-    for page in pages:
-        slot = read if not size or read < size else rng.randint(0, read)
-        if not size or slot < size:
-            kept[slot] = (read, page)
-        read += 1
+    with _bar() as bar:
+        for page in bar.track(pages, description="pages read"):
+            slot = read if not size or read < size else rng.randint(0, read)
+            if not size or slot < size:
+                kept[slot] = (read, page)
+            read += 1
     return read, [page for _, page in sorted(kept.values())]

@@ -14,7 +14,8 @@ from itertools import chain, islice
 
 from simdup import unicode
 
-_SENTENCE = re.compile(r".+?(?:[.!?]+(?=\s)|[。！？]+|\n+|\Z)\s*", re.DOTALL)
+# A run of full stops is tried once, at its start: from each of its dots a long one would take the square of the time.
+_SENTENCE = re.compile(r"(?!\Z).*?(?:(?<![.!?])[.!?]++(?=\s)|[。！？]+|\n+|\Z)\s*", re.DOTALL)
 _ADVERTISEMENTS = (
     "Subscribe now and save 30 % on your first year. Cancel any time.",
     "Sponsored: twelve kitchen tools that chefs no longer want to be without.",
@@ -31,16 +32,20 @@ def _words() -> re.Pattern[str]:
     return re.compile(rf"(?:{alone}{mark}*|(?:(?!{alone})\S)+)\s*")
 
 
+@functools.cache
+def _kinds() -> bytes:
+    return unicode.load()["kind"].tobytes()
+
+
 def _join(units: Iterable[str]) -> str:
     """Put units together, with a space where two words would become one that were none before."""
-    kinds = unicode.load()["kind"]
+    kinds = _kinds()
     joined: list[str] = []
+    end = " "  # the last character that is no mark
     for unit in units:
-        before = joined[-1] if joined else " "
-        apart = (
-            before[-1].isspace() or before[-1] in "。！？" or unicode.SINGLE in kinds[[ord(before[0]), ord(unit[0])]]
-        )
+        apart = end.isspace() or end in "。！？" or unicode.SINGLE in (kinds[ord(end)], kinds[ord(unit[0])])
         joined.append(unit if apart else f" {unit}")
+        end = next((character for character in reversed(unit) if kinds[ord(character)] != unicode.MARK), " ")
     return "".join(joined)
 
 
@@ -89,14 +94,6 @@ def _timestamp(rng: random.Random) -> str:
     return f"2026-{rng.randrange(1, 13):02}-{day:02}T{hour:02}:{minute:02}:{second % 60:02}Z"
 
 
-def _token(rng: random.Random) -> str:
-    return f"{rng.getrandbits(128):032x}"
-
-
-def _advertisement(rng: random.Random) -> str:
-    return rng.choice(_ADVERTISEMENTS)
-
-
 _CHANGES: dict[str, Callable[[Sequence[str], float, Sequence[str], random.Random], list[str]]] = {
     "replace": replaced,
     "delete": deleted,
@@ -105,11 +102,12 @@ _CHANGES: dict[str, Callable[[Sequence[str], float, Sequence[str], random.Random
 }
 _NOISE: dict[str, Callable[[random.Random], str]] = {
     "timestamp": _timestamp,
-    "token": _token,
-    "advertisement": _advertisement,
+    "token": lambda rng: f"{rng.getrandbits(128):032x}",
+    "advertisement": lambda rng: rng.choice(_ADVERTISEMENTS),
 }
 _UNITS = {"": words, "-sentences": sentences}
-_NAMES = ", ".join([f"{change}[-sentences]:RATE" for change in _CHANGES] + list(_NOISE))
+KINDS = ", ".join([f"{change}[-sentences]:RATE" for change in _CHANGES] + list(_NOISE))
+"""How edits are named."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ class Edit:
     def __post_init__(self) -> None:
         known = self.change in _NOISE or self.change.removesuffix("-sentences") in _CHANGES
         if not known or not 0 <= self.rate <= 1 or (self.change in _NOISE and self.rate):
-            raise ValueError(f"{self.change}:{self.rate:g} is no edit: give a rate from 0 to 1, or one of {_NAMES}")
+            raise ValueError(f"{self.change}:{self.rate:g} is no edit: give a rate from 0 to 1, or one of {KINDS}")
 
     @classmethod
     def parse(cls, text: str) -> "Edit":
@@ -133,7 +131,7 @@ class Edit:
         try:
             return cls(rate) if rate in _NOISE and not colon else cls(change if colon else "replace", float(rate))
         except ValueError:
-            raise ValueError(f"{text.strip()!r} is no edit: give a rate from 0 to 1, or one of {_NAMES}") from None
+            raise ValueError(f"{text.strip()!r} is no edit: give a rate from 0 to 1, or one of {KINDS}") from None
 
     @property
     def name(self) -> str:

@@ -1,11 +1,12 @@
 """Measure an experiment: distances, recall and false pairs at every threshold, and the threshold to advise."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.stats import beta, binomtest
 
 from simdup.fingerprint import Counts, Fingerprints
 from simdup.hamming import distance, distance_counts
@@ -46,6 +47,10 @@ class Distances:
         """How many pairs stand at most k bits apart."""
         return int(self.counts[: k + 1].sum())
 
+    def share(self, k: int) -> float:
+        """The share of the pairs that stand at most k bits apart."""
+        return self.within(k) / self.pairs
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -58,6 +63,8 @@ class Threshold:
     false: int
     """Pairs of unrelated pages that it finds too."""
     unrelated: int
+    design_effect: float = 1.0
+    """How many times as much the false pairs vary from corpus to corpus as independent pairs would."""
 
     @property
     def recall(self) -> float:
@@ -77,9 +84,14 @@ class Threshold:
 
     @property
     def false_per_million_at_most(self) -> float:
-        """The upper end of the exact one-sided 95 % interval of `false_per_million`."""
-        test = binomtest(self.false, self.unrelated, alternative="less")
-        return 1e6 * float(test.proportion_ci(CONFIDENCE, method="exact").high)
+        """The upper end of a one-sided 95 % interval of `false_per_million`: other pages like these.
+
+        Clopper and Pearson's, of as many independent pairs as tell as much (see `Measurement.design_effect`).
+        """
+        if self.false == self.unrelated:
+            return 1e6
+        false, right = self.false / self.design_effect, (self.unrelated - self.false) / self.design_effect
+        return 1e6 * float(beta.ppf(CONFIDENCE, false + 1, right))
 
     def false_among(self, pages: int, *, at_most: bool = False) -> float:
         """How many false pairs to expect among so many unrelated pages."""
@@ -91,19 +103,50 @@ class Threshold:
 class Measurement:
     """The distances of an experiment."""
 
-    bits: int
     edited: Mapping[str, Distances]
     """For each edit the distances between original and edited page."""
-    unrelated: Distances
-    """The distances between all pages of different families."""
+    same: Distances
+    """The distances between pages that said the same before any edit."""
+    by_family: Counts
+    """For each family of pages the pairs with the others at each distance, shape (families, bits + 1)."""
     without_text: int
-    """Pages without any feature: they are in no pair."""
+    """Pages and copies without any feature: they are in no pair."""
+
+    @functools.cached_property
+    def unrelated(self) -> Distances:
+        """The distances between all pages and copies of different families."""
+        return Distances(self.by_family.sum(axis=0) // 2)
+
+    @property
+    def bits(self) -> int:
+        """The width of the fingerprints."""
+        return int(self.by_family.shape[1]) - 1
+
+    @functools.cached_property
+    def _within(self) -> Counts:
+        return np.cumsum(self.by_family, axis=1)
+
+    def design_effect(self, k: int) -> float:
+        """How many times as much the false pairs vary as independent ones would.
+
+        Pairs share pages, copies share most of their words, and one odd page may be in many pairs. The variance is
+        the jackknife's over families (Efron and Stein 1981). Where no false pair was seen it tells nothing, and all
+        pairs of two families count as one.
+        """
+        false, pairs = self._within[:, k], self._within[:, -1]
+        families, total, share = len(pairs), self.unrelated.pairs, self.unrelated.share(k)
+        if not 0 < share < 1:
+            return 2 * total / (families * (families - 1))
+        if families == 2:
+            return float(total)
+        others = (self.unrelated.within(k) - false) / (total - pairs)
+        return max(1.0, float(others.var() * (families - 1) * total / (share * (1 - share))))
 
     def at(self, k: int) -> Threshold:
         """What the threshold of k bits finds."""
         found = sum(distances.within(k) for distances in self.edited.values())
         edited = sum(distances.pairs for distances in self.edited.values())
-        return Threshold(k, found, edited, self.unrelated.within(k), self.unrelated.pairs)
+        return Threshold(k, found, edited, self.unrelated.within(k), self.unrelated.pairs, self.design_effect(k))
 
     def advise(self, most_false_per_million: float) -> Threshold | None:
         """The threshold with the best recall within a budget of false pairs, the smallest of equals.
@@ -124,7 +167,10 @@ class Measurement:
 
 
 def measure(
-    fingerprints: Fingerprints, family: NDArray[np.int64], edited: Mapping[str, NDArray[np.int64]]
+    fingerprints: Fingerprints,
+    family: NDArray[np.int64],
+    edited: Mapping[str, NDArray[np.int64]],
+    same: NDArray[np.int64] | None = None,
 ) -> Measurement:
     """Measure the distances of an experiment.
 
@@ -133,34 +179,34 @@ def measure(
     fingerprints
         Of all n pages, edited copies included.
     family
-        Shape (n,). Pages of one family are no unrelated pair.
+        Shape (n,). Pages of one family are no unrelated pair; one below 0 is no page: it is in no pair.
     edited
         For each edit the rows (original, copy), shape (m, 2).
+    same
+        The rows of pages that said the same before any edit, shape (m, 2).
 
     Raises
     ------
     ValueError
         If there is no pair of unrelated pages with text, or none of some edit.
     """
-    bits = fingerprints.scheme.bits
-    has_text = fingerprints.features != 0
+    has_text = (fingerprints.features != 0) & (family >= 0)
 
     def between(rows: NDArray[np.int64]) -> Distances:
         rows = rows[has_text[rows].all(axis=1)]
         apart = distance(fingerprints[rows[:, 0]], fingerprints[rows[:, 1]])
-        return Distances(np.bincount(apart, minlength=bits + 1))
+        return Distances(np.bincount(apart, minlength=fingerprints.scheme.bits + 1))
 
-    words, family = fingerprints.words[has_text], family[has_text]
-    counts = distance_counts(words)
-    order = np.argsort(family, kind="stable")
-    _, starts = np.unique(family[order], return_index=True)
-    for members in np.split(order, starts[1:]):
-        if len(members) > 1:
-            counts -= distance_counts(words[members])
-    if not counts.any():
+    families, group = np.unique(family[has_text], return_inverse=True)
+    if len(families) < 2:
         raise ValueError("fewer than two unrelated pages with text: there is nothing to tell apart")
     distances = {name: between(rows) for name, rows in edited.items()}
     for name, found in distances.items():
         if not found.pairs:
             raise ValueError(f"no copy has any text left after the edit {name!r}: there is no recall to measure")
-    return Measurement(bits, distances, Distances(counts), int(np.count_nonzero(~has_text)))
+    return Measurement(
+        distances,
+        between(np.empty((0, 2), np.int64) if same is None else same),
+        distance_counts(fingerprints.words[has_text], group),
+        int(np.count_nonzero(~has_text)),
+    )

@@ -14,6 +14,7 @@ from rich.table import Table
 from simdup.files import whole
 from simdup.scheme import ARTICLE, Scheme
 from simdup.study.corpus import article_corpus
+from simdup.study.experiment import Condition
 from simdup.study.measure import Distances, Measurement, Threshold
 from simdup.study.reproduce import THRESHOLDS, Result, measurements
 
@@ -61,7 +62,7 @@ def figures_table(results: Sequence[Result], others: Sequence[Mapping[str, float
     return Group(*tables)
 
 
-def _table(title: str) -> Table:
+def _table(title: str | None = None) -> Table:
     return Table(
         title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
     )
@@ -94,36 +95,46 @@ def summary(results: Sequence[Result]) -> str:
     return f"{held} of {len(judged)} figures reproduced; timings are ratios in this run, not judged."
 
 
-def distances_table(conditions: Mapping[str, Measurement], jaccard: Mapping[str, float]) -> Table:
-    """Return min, median, max distance of edited and unrelated pairs in every condition."""
-    table = _table("Distance in bits: min, median, max")
+def many(count: int, what: str) -> str:
+    """A number of things, in words that fit it."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def distances_table(conditions: Mapping[str, Measurement], jaccard: Mapping[str, float]) -> Group:
+    """Return min, median, max distance of edited, same and unrelated pairs in every condition."""
+    table = _table()
     table.add_column("pairs")
     table.add_column("Jaccard", justify="right")
     for condition in conditions:
         table.add_column(condition, justify="right")
-    rows = next(iter(conditions.values())).edited
-    for name in (*rows, "unrelated"):
-        found = [measurement.edited.get(name, measurement.unrelated) for measurement in conditions.values()]
-        table.add_row(name, f"{jaccard[name]:.3f}", *map(_spread, found))
-    return table
+    named = [_named(measurement) for measurement in conditions.values()]
+    for name in named[0]:
+        spreads = (_spread(found[name]) if name in found else "" for found in named)
+        table.add_row(name, f"{jaccard[name]:.3f}", *spreads)
+    return Group("[bold]Distance in bits: min, median, max[/]", table)
+
+
+def _named(measurement: Measurement) -> dict[str, Distances]:
+    same = {"the same before": measurement.same} if measurement.same.pairs else {}
+    return {**measurement.edited, **same, "unrelated": measurement.unrelated}
 
 
 def _spread(distances: Distances) -> str:
     return f"{distances.min}, {distances.median:g}, {distances.max}"
 
 
-def thresholds(measurement: Measurement, advised: Iterable[int] = ()) -> list[int]:
+def thresholds(measurement: Measurement, advised: Iterable[int]) -> list[int]:
     """The thresholds to show: the article's, as shares of the width, and those advised."""
     return sorted({k * measurement.bits // 64 for k in THRESHOLDS} | set(advised))
 
 
-def thresholds_table(conditions: Mapping[str, Measurement], advice: Mapping[str, Threshold | None]) -> Table:
+def thresholds_table(conditions: Mapping[str, Measurement], advice: Mapping[str, Threshold | None]) -> Group:
     """Return recall with its interval and false pairs for a range of thresholds in every condition."""
-    table = _table("Threshold k: recall of edited pairs (95 % interval), unrelated pairs found")
+    table = _table()
     table.add_column("k", justify="right")
     for condition in conditions:
-        table.add_column(f"recall, {condition}", justify="right")
-        table.add_column("false pairs", justify="right")
+        table.add_column(f"recall, {condition}", justify="right", no_wrap=True)
+        table.add_column("false pairs", justify="right", no_wrap=True)
     advised = {threshold.k for threshold in advice.values() if threshold}
     for k in thresholds(next(iter(conditions.values())), advised):
         row = []
@@ -131,14 +142,17 @@ def thresholds_table(conditions: Mapping[str, Measurement], advice: Mapping[str,
             at, best = measurement.at(k), advice[condition]
             low, high = at.recall_interval
             star = "*" if best and best.k == k else ""
-            row += [f"{star}{percent(at.recall)} ({100 * low:.1f} to {100 * high:.1f})", f"{at.false:,}"]
+            row += [f"{star}{100 * at.recall:.1f} ({100 * low:.1f}–{100 * high:.1f})", f"{at.false:,}"]
         table.add_row(str(k), *row)
     table.caption = "* advised" if advised else None
     table.caption_justify = "left"
-    return table
+    title = "[bold]Threshold k: recall of edited pages in % (95 % interval), unrelated pairs found[/]"
+    return Group(title, table)
 
 
-def advice(condition: str, threshold: Threshold | None, scheme: Scheme, budget: float, pages: int) -> str:
+def advice(
+    condition: str, measurement: Measurement, threshold: Threshold | None, scheme: Scheme, budget: float, pages: int
+) -> str:
     """Say in plain sentences which threshold to trust, and what it would mean among so many pages."""
     allowed = f"{number(budget)} false per million pairs"
     if threshold is None:
@@ -147,21 +161,56 @@ def advice(condition: str, threshold: Threshold | None, scheme: Scheme, budget: 
             "Remove what the pages share, or choose more bits or longer n-grams."
         )
     low, high = threshold.recall_interval
+    of_each = ", ".join(f"{name}: {percent(pairs.share(threshold.k))}" for name, pairs in measurement.edited.items())
     sentence = (
         f"{condition}: use k = {threshold.k} of {scheme.bits} bits: it finds {percent(threshold.recall)} of the edited "
-        f"pages (95 % interval {100 * low:.1f} to {100 * high:.1f}) with {threshold.false:,} false pairs among "
-        f"{threshold.unrelated:,} unrelated ({allowed} allowed). Among {pages:,} pages like these expect "
+        f"pages (95 % interval {100 * low:.1f} to {100 * high:.1f}; {of_each}) with "
+        f"{many(threshold.false, 'false pair')} among {threshold.unrelated:,} unrelated, copies included ({allowed} "
+        "allowed). "
     )
-    most = f"{number(float(f'{threshold.false_among(pages, at_most=True):.2g}'))}"
+    if same := measurement.same.pairs:
+        sentence += (
+            f"Of the {many(same, 'pair')} of pages that said the same before any edit it finds "
+            f"{measurement.same.within(threshold.k):,}. "
+        )
+    sentence += f"Among {pages:,} pages like these expect "
+    most = number(float(f"{threshold.false_among(pages, at_most=True):.2g}"))
     if threshold.false:
-        return f"{sentence}about {number(float(f'{threshold.false_among(pages):.2g}'))} false pairs (at most {most})."
-    return f"{sentence}at most {most} false pairs: none was seen, and fewer cannot be promised from so few pages."
+        sentence += f"about {number(float(f'{threshold.false_among(pages):.2g}'))} false pairs (at most {most})."
+    else:
+        sentence += f"at most {most} false pairs: none was seen."
+    rate = threshold.false_per_million_at_most
+    if rate > budget:
+        sentence += (
+            f" These pages are too few to be sure of the budget: the rate may be up to {number(rate)} per million."
+        )
+    return sentence
 
 
-def study_json(measurement: Measurement, jaccard: Mapping[str, float], advised: Threshold | None) -> dict[str, Any]:
-    """Return a condition of `simdup study --json`."""
-    named = (*measurement.edited.items(), ("unrelated", measurement.unrelated))
+def study_json(
+    condition: Condition, jaccard: Mapping[str, float], advised: Threshold | None, page_ids: Sequence[str]
+) -> dict[str, Any]:
+    """Return a condition of `simdup study --json`; shares are from 0 to 1."""
+    measurement = condition.measurement
+
+    def threshold(at: Threshold) -> dict[str, Any]:
+        low, high = at.recall_interval
+        return {
+            "k": at.k,
+            "recall": at.recall,
+            "recall_low": low,
+            "recall_high": high,
+            "recall_of_each": {name: pairs.share(at.k) for name, pairs in measurement.edited.items()},
+            "found": at.found,
+            "edited": at.edited,
+            "false_pairs": at.false,
+            "unrelated": at.unrelated,
+            "false_per_million": at.false_per_million,
+            "false_per_million_at_most": at.false_per_million_at_most,
+        }
+
     return {
+        "scheme": condition.scheme.id,
         "without_text": measurement.without_text,
         "distances": {
             name: {
@@ -170,27 +219,15 @@ def study_json(measurement: Measurement, jaccard: Mapping[str, float], advised: 
                 "jaccard": jaccard[name],
                 "counts": distances.counts.tolist(),
             }
-            for name, distances in named
+            for name, distances in _named(measurement).items()
         },
-        "thresholds": [threshold_json(measurement.at(k)) for k in range(measurement.bits + 1)],
-        "advice": threshold_json(advised) if advised else None,
-    }
-
-
-def threshold_json(threshold: Threshold) -> dict[str, Any]:
-    """Return a threshold as an object; shares are from 0 to 1."""
-    low, high = threshold.recall_interval
-    return {
-        "k": threshold.k,
-        "recall": threshold.recall,
-        "recall_low": low,
-        "recall_high": high,
-        "found": threshold.found,
-        "edited": threshold.edited,
-        "false_pairs": threshold.false,
-        "unrelated": threshold.unrelated,
-        "false_per_million": threshold.false_per_million,
-        "false_per_million_at_most": threshold.false_per_million_at_most,
+        "thresholds": [threshold(measurement.at(k)) for k in range(measurement.bits + 1)],
+        "advice": threshold(advised) if advised else None,
+        "closest": [
+            {"left": page_ids[pair.left], "right": page_ids[pair.right]}
+            | {"distance": pair.distance, "jaccard": pair.jaccard}
+            for pair in condition.closest
+        ],
     }
 
 

@@ -3,7 +3,7 @@
 import statistics
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, Literal
@@ -232,8 +232,3 @@ def reproduce(seed: int = SEED) -> list[Result]:
             verdict: Verdict = "reproduced" if figure.holds(values[figure.id]) else "contradicted"
             results.append(Result(figure, values[figure.id], verdict))
     return results
-
-
-def sweep(seeds: range) -> Iterator[dict[str, float]]:
-    """Measure every counted figure on the corpus of each seed, to see how typical the article's is."""
-    return (counted(article_corpus(seed)) for seed in seeds)

@@ -114,12 +114,12 @@ def test_all_pairs(bits: int, race: Race) -> None:
 
 
 def test_distance_counts(race: Race) -> None:
-    words = np.random.default_rng(0).integers(0, 2**64, 5_000, dtype=np.uint64)
+    words, group = np.random.default_rng(0).integers(0, 2**64, 5_000, dtype=np.uint64), np.arange(5_000)
     values = words[:300].tolist()
     race(
         "distance_counts",
         lambda: list(reference.all_pairs(values, 64)),
-        lambda: distance_counts(words),
+        lambda: distance_counts(words, group),
         (300 * 299 / 2, 5_000 * 4_999 / 2),
         "pair",
     )

@@ -1,5 +1,6 @@
 """The command: its answers agree with the library, every option counts, and bad input is one line and exit 2."""
 
+import contextlib
 import io
 import json
 import os
@@ -19,14 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import simdup
 import simdup.cli
 import simdup.study.reproduce
-from simdup import Scheme, fingerprint, fit_idf
+from simdup import Scheme, fit_idf
 from simdup.pages import Page
 from simdup.study.corpus import article_corpus
 from simdup.study.edits import Edit
 from simdup.study.experiment import experiment
-from simdup.study.measure import measure
 from simdup.study.report import study_json
 from simdup.study.reproduce import counted, figures
 
@@ -44,7 +45,11 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        return json.loads(self.out, parse_constant=pytest.fail)
+
+    @property
+    def conditions(self) -> Any:
+        return without_names(self.json["conditions"])
 
 
 Run = Callable[..., Ran]
@@ -91,15 +96,21 @@ def pages(tmp_path: Path) -> Path:
 
 
 def expected(texts: list[str], scheme: Scheme, edits: str = EDITS, seed: int = 0, template: str | None = None) -> Any:
-    """What the library says to the same."""
+    """What the library says to the same, but for the names of the pages."""
     trial = experiment(texts, [Edit.parse(edit) for edit in edits.split(",")], seed)
-    found = {}
-    for name, variants in (("as they are", trial.texts), ("with template", trial.with_template(template or ""))):
-        if name == "as they are" or template is not None:
-            fitted = fit_idf(variants[: len(texts)], scheme) if scheme.weight == "idf" else scheme
-            measured = measure(fingerprint(variants, fitted), trial.family, trial.edited)
-            found[name] = study_json(measured, trial.jaccard(), measured.advise(1))
-    return json.loads(json.dumps(found))
+    found = {"as they are": trial.under(scheme)}
+    if template is not None:
+        found["with template"] = trial.under(scheme, template)
+    ids = list(map(str, range(len(texts))))
+    answer = {name: study_json(c, trial.jaccard(), c.measurement.advise(1), ids) for name, c in found.items()}
+    return without_names(json.loads(json.dumps(answer)))
+
+
+def without_names(conditions: Any) -> Any:
+    for condition in conditions.values():
+        for pair in condition["closest"]:
+            del pair["left"], pair["right"]
+    return conditions
 
 
 def refused(ran: Ran, *parts: str) -> None:
@@ -120,8 +131,9 @@ class TestReproduce:
     @pytest.fixture(autouse=True)
     def _quick(self, values: dict[int, dict[str, float]], monkeypatch: pytest.MonkeyPatch) -> None:
         """Count each corpus once for all tests, and time nothing: test_in_a_process does all of it."""
-        monkeypatch.setattr(simdup.study.reproduce, "article_corpus", lambda seed: seed)
-        monkeypatch.setattr(simdup.study.reproduce, "counted", values.__getitem__)
+        for module in (simdup.study.reproduce, simdup.cli):
+            monkeypatch.setattr(module, "article_corpus", lambda seed: seed)
+            monkeypatch.setattr(module, "counted", values.__getitem__)
         times = {"F6.milliseconds_per_document": (2.0, 0.02), "F6.million_pairs_per_second": (2.0, 1000.0)}
         monkeypatch.setattr(simdup.study.reproduce, "timed", lambda _corpus: times)
 
@@ -261,8 +273,8 @@ class TestStudy:
         content = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
         assert (content["pages"], content["studied"], content["same_before"]) == (24, 24, 0)
         assert content["scheme"] == Scheme().id
-        assert content["conditions"] == expected(PAGES, Scheme())
         assert run("study", pages, "--json", "-").json == content
+        assert without_names(content["conditions"]) == expected(PAGES, Scheme())
 
     def test_the_sentence_says_what_the_json_says(self, run: Run, pages: Path) -> None:
         advice = run("study", pages, "--json", "-").json["conditions"]["as they are"]["advice"]
@@ -270,15 +282,15 @@ class TestStudy:
         assert f"use k = {advice['k']} of 128 bits" in text
         assert f"finds {100 * advice['recall']:.1f} % of the edited pages" in text
         assert f"{advice['false_pairs']} false pairs among {advice['unrelated']:,} unrelated" in text
+        for name, recall in advice["recall_of_each"].items():
+            assert f"{name}: {100 * recall:.1f} %" in text
 
     def test_every_kind_of_input(self, run: Run, pages: Path, tmp_path: Path) -> None:
         """The same pages from a folder, Parquet, standard input, several files: the same answer."""
 
         def answer(*arguments: Any, **options: Any) -> dict[str, Any]:
             content: dict[str, Any] = run("study", *arguments, "--json", "-", **options).json
-            for pairs in content["closest"].values():
-                for pair in pairs:
-                    del pair["left"], pair["right"]  # where the pages were read
+            without_names(content["conditions"])  # where the pages were read
             return content
 
         whole = answer(pages)
@@ -318,22 +330,25 @@ class TestStudy:
         pages.write_bytes(json_lines(texts))
         ran = run("study", pages, *options, "--json", "-")
         assert ran.code == 0, ran.err
-        assert ran.json["scheme"] == scheme.id
-        assert ran.json["conditions"] == expected(texts, scheme)
-        assert ran.json["conditions"] != expected(texts, Scheme())
-        assert run("study", pages, "--normalize", "--json", "-").json["conditions"] == expected(texts, Scheme())
+        if scheme.weight == "idf":
+            scheme = fit_idf(texts, scheme)
+        assert ran.json["scheme"] == scheme.id == ran.json["conditions"]["as they are"]["scheme"]
+        assert ran.conditions == expected(texts, scheme)
+        assert ran.conditions != expected(texts, Scheme())
+        assert run("study", pages, "--normalize", "--json", "-").conditions == expected(texts, Scheme())
 
     def test_edits(self, run: Run, pages: Path) -> None:
         edits = "delete:0.1, swap-sentences:1,token"
-        found = run("study", pages, "--edits", edits, "--json", "-").json
-        distances = found["conditions"]["as they are"]["distances"]
+        found = run("study", pages, "--edits", edits, "--json", "-")
+        distances = found.json["conditions"]["as they are"]["distances"]
         assert list(distances) == ["delete 10 %", "swap sentences 100 %", "token", "unrelated"]
-        assert found["conditions"] == expected(PAGES, Scheme(), edits)
+        assert found.json["edits"] == list(distances)[:-1]
+        assert found.conditions == expected(PAGES, Scheme(), edits)
         text = run("study", pages, "--edits", edits).out
         assert all(name in text for name in distances)
 
     def test_seed(self, run: Run, pages: Path) -> None:
-        assert run("study", pages, "--seed", "7", "--json", "-").json["conditions"] == expected(PAGES, Scheme(), seed=7)
+        assert run("study", pages, "--seed", "7", "--json", "-").conditions == expected(PAGES, Scheme(), seed=7)
         assert expected(PAGES, Scheme(), seed=7) != expected(PAGES, Scheme())
 
     def test_sample(self, run: Run, pages: Path) -> None:
@@ -345,6 +360,19 @@ class TestStudy:
         for size in ("0", "24", "25"):
             assert run("study", pages, "--sample", size, "--json", "-").json == whole
         assert run("study", pages, "--sample", "6", "--json", "-").json == found
+        # Named as they were read, the nearest pairs of 6 say which pages were drawn.
+        drawn = [
+            {
+                pair[side]
+                for pair in run("study", pages, "--sample", "3", "--seed", seed, "--json", "-").json["conditions"][
+                    "as they are"
+                ]["closest"]
+                for side in ("left", "right")
+            }
+            for seed in ("0", "1", "2", "3")
+        ]
+        assert all(len(names) == 3 for names in drawn)
+        assert len(set(map(frozenset, drawn))) == 4
 
     def test_every_page_is_as_likely_to_be_sampled(self) -> None:
         """5,000 samples of 5 of 20: each page in 1,250 of them, within 5 sigma."""
@@ -360,8 +388,39 @@ class TestStudy:
                 drawn[int(text)] += 1
         assert all(abs(count - 1250) < 5 * (5_000 * 0.25 * 0.75) ** 0.5 for count in drawn)
 
-    def test_threads_change_nothing(self, run: Run, pages: Path) -> None:
-        assert run("study", pages, "--threads", "2", "--json", "-").out == run("study", pages, "--json", "-").out
+    def test_threads_change_nothing(self, run: Run, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked = []
+        original = simdup.fingerprint
+
+        def watched(texts: Any, scheme: Scheme, threads: int = 1) -> Any:
+            asked.append(threads)
+            return original(texts, scheme, threads=threads)
+
+        monkeypatch.setattr("simdup.study.experiment.fingerprint", watched)
+        one = run("study", pages, "--json", "-").out
+        assert set(asked) == {1}
+        assert run("study", pages, "--threads", "2", "--json", "-").out == one
+        assert max(asked) == 2
+
+    def test_same(self, run: Run) -> None:
+        words = PAGES[0].split()
+        near = " ".join([*words[:60], *PAGES[1].split()[:20]])
+        data = json_lines([*PAGES, near])
+        assert run("study", "-", "--json", "-", stdin=data).json["same_before"] == 0
+        found = run("study", "-", "--same", "0.5", "--json", "-", stdin=data).json
+        assert (found["same"], found["same_before"]) == (0.5, 1)
+        assert found["conditions"]["as they are"]["distances"]["the same before"]["pairs"] == 1
+        text = " ".join(run("study", "-", "--same", "0.5", stdin=data).out.split())
+        assert "1 pair of pages say the same before any edit" in text
+        assert "Of the 1 pair of pages that said the same before any edit it finds" in text
+
+    def test_save_scheme(self, run: Run, pages: Path, tmp_path: Path) -> None:
+        """What was advised can be applied: with the table that was fitted."""
+        path = tmp_path / "scheme.parquet"
+        ran = run("study", pages, "--weight", "idf", "--save-scheme", path, "--json", "-")
+        assert Scheme.load(path) == fit_idf(PAGES, Scheme())
+        assert Scheme.load(path).id == ran.json["scheme"]
+        refused(run("study", pages, "--save-scheme", tmp_path / "none" / "s.parquet"), "no such folder")
 
     def test_max_false_per_million(self, run: Run, pages: Path) -> None:
         """A budget of all pairs allows the whole width; the tighter one advises less, and says what it allowed."""
@@ -373,7 +432,7 @@ class TestStudy:
         assert "200,000 false per million pairs allowed" in " ".join(loose.out.split())
 
     def test_the_nearest_unrelated_pages_are_named(self, run: Run, pages: Path) -> None:
-        closest = run("study", pages, "--json", "-").json["closest"]["as they are"]
+        closest = run("study", pages, "--json", "-").json["conditions"]["as they are"]["closest"]
         assert len(closest) == 3
         assert [pair["distance"] for pair in closest] == sorted(pair["distance"] for pair in closest)
         text = "".join(run("study", pages).out.split())
@@ -392,11 +451,9 @@ class TestStudy:
         """Unrelated pages come nearer; the numbers are those of the library, and both conditions are spoken of."""
         template = tmp_path / "template.txt"
         template.write_text(make_pages(1, 400, 5)[0])
-        found = run("study", pages, "--template", template, "--json", "-").json
-        assert found["conditions"] == expected(PAGES, Scheme(), template=template.read_text())
-        without, with_it = (
-            found["conditions"][name]["distances"]["unrelated"] for name in ("as they are", "with template")
-        )
+        found = run("study", pages, "--template", template, "--json", "-").conditions
+        assert found == expected(PAGES, Scheme(), template=template.read_text())
+        without, with_it = (found[name]["distances"]["unrelated"] for name in ("as they are", "with template"))
         assert with_it["median"] < without["median"] - 10
         assert with_it["min"] < without["min"]
         text = run("study", pages, "--template", template).out
@@ -420,7 +477,7 @@ class TestStudy:
         texts = ["".join(rng.choices(characters, k=90)) + "。" for _ in range(12)]
         ran = run("study", "-", "--json", "-", stdin=json_lines(texts))
         assert ran.code == 0
-        assert ran.json["conditions"] == expected(texts, Scheme())
+        assert ran.conditions == expected(texts, Scheme())
         distances = ran.json["conditions"]["as they are"]["distances"]
         assert 0 < distances["replace 5 %"]["median"] < distances["unrelated"]["median"]
         # One character in twenty changed, not the one word that a page without spaces would be.
@@ -434,7 +491,7 @@ class TestStudy:
     def test_pages_without_text_are_reported(self, run: Run) -> None:
         data = json_lines([*PAGES, "", "!!!"])
         ran = run("study", "-", stdin=data)
-        assert "8 pages and copies have no text" in ran.out
+        assert "8 of pages and copies have no text" in ran.out
         assert run("study", "-", "--json", "-", stdin=data).json["conditions"]["as they are"]["without_text"] == 8
         assert "no text" not in run("study", "-", stdin=json_lines(PAGES)).out
 
@@ -514,6 +571,9 @@ class TestBadInput:
             ("pages.jsonl --threads 0", ["--threads"]),
             ("pages.jsonl --threads -2", ["--threads"]),
             ("pages.jsonl --seed x", ["--seed"]),
+            ("pages.jsonl --same 0.4", ["--same"]),
+            ("pages.jsonl --same nan", ["--same"]),
+            ("pages.jsonl --save-scheme none/s.parquet", ["none", "no such folder"]),
             ("pages.jsonl --template missing.txt", ["missing.txt: No such file or directory"]),
             ("pages.jsonl --template blank.txt", ["blank.txt", "text"]),
             ("pages.jsonl --template latin.txt", ["latin.txt: not UTF-8 at byte 3"]),
@@ -606,6 +666,27 @@ class TestProcess:
         assert b"\x1b" not in done.stdout
         assert b"\r" not in done.stdout
         assert b"use k = " in done.stdout
+
+    @pytest.mark.skipif(os.name != "posix", reason="there are pseudo-terminals on POSIX only")
+    def test_study_on_a_terminal_shows_what_it_does(self, pages: Path) -> None:
+        """A bar that names its steps, on standard error: what is piped elsewhere has none of it."""
+        master, slave = os.openpty()
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+        with subprocess.Popen(
+            [*COMMAND, "study", pages], stdout=subprocess.PIPE, stderr=slave, env=environment
+        ) as process:
+            os.close(slave)
+            shown = b""
+            with contextlib.suppress(OSError):  # how Linux says that the other side is closed
+                while data := os.read(master, 1 << 16):
+                    shown += data
+            assert process.stdout
+            out = process.stdout.read()
+            assert process.wait(60) == 0
+        os.close(master)
+        for step in (b"replace 1 %", b"which pages say the same", b"distances as they are"):
+            assert step in shown, step
+        assert b"\x1b" not in out
 
     def test_an_error_is_one_line(self, tmp_path: Path) -> None:
         """Also where the locale has only ASCII and the name of the file has more: escaped, not a traceback."""

@@ -187,25 +187,30 @@ class TestAllPairs:
     def test_the_words_stay_as_they_are(self, words: Words) -> None:
         before = words.copy()
         all_pairs(words, 3)
-        distance_counts(words)
+        distance_counts(words, np.arange(len(words)))
         assert np.array_equal(words, before)
 
-    @given(words=some.word_arrays())
-    def test_distance_counts_counts_all_pairs(self, words: Words) -> None:
+    @given(words=some.word_arrays(), data=st.data())
+    def test_distance_counts_are_those_of_all_pairs_of_two_groups(self, words: Words, data: st.DataObject) -> None:
         bits = 64 * words.shape[1]
         pairs = all_pairs(words, bits)
         assert len(pairs) == len(words) * (len(words) - 1) // 2
-        assert distance_counts(words).tolist() == np.bincount(pairs.distance, minlength=bits + 1).tolist()
+        group = np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(words), max_size=len(words))), np.int64)
+        expected = np.zeros((group.max(initial=-1) + 1, bits + 1), np.int64)
+        for left, right, apart in triples(pairs):
+            if group[left] != group[right]:
+                expected[group[left], apart] += 1
+                expected[group[right], apart] += 1
+        assert distance_counts(words, group).tolist() == expected.tolist()
 
     @pytest.mark.parametrize("columns", [1, 2, 4])
     @pytest.mark.parametrize("n", [TILE - 1, TILE, TILE + 1, 2 * TILE + 1])
     def test_distance_counts_across_tiles(self, n: int, columns: int) -> None:
         words = self._planted(n, columns, n)
-        counts = np.zeros(64 * columns + 1, np.int64)
-        for row in range(n):
-            apart = np.bitwise_count(words[row + 1 :] ^ words[row]).sum(axis=1, dtype=np.int64)
-            counts += np.bincount(apart, minlength=len(counts))
-        assert distance_counts(words).tolist() == counts.tolist()
+        counts = [np.bincount(np.bitwise_count(words ^ row).sum(axis=1), minlength=64 * columns + 1) for row in words]
+        found = distance_counts(words, np.arange(n))
+        found[:, 0] += 1  # each row to itself
+        assert np.array_equal(found, counts)
 
     @pytest.mark.parametrize("k", [1.5, 3.0, True, "3", None, [3], np.float64(3), np.True_], ids=repr)
     def test_k_is_an_int(self, k: Any) -> None:
@@ -223,13 +228,13 @@ class TestAllPairs:
 
     @pytest.mark.parametrize("shape", [(2, 3), (2, 0), (2, 5), (2, 1, 1)])
     def test_other_shapes(self, shape: tuple[int, ...]) -> None:
-        for job in (lambda words: all_pairs(words, 3), distance_counts):
+        for job in (lambda words: all_pairs(words, 3), lambda words: distance_counts(words, np.zeros(1, np.int64))):
             with pytest.raises(ValueError, match=re.escape(f"words of shape {shape}: give (n,), (n, 2) or (n, 4)")):
                 job(np.zeros(shape, np.uint64))
 
     @pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "object", "S8"])
     def test_other_types(self, dtype: str) -> None:
-        for job in (lambda words: all_pairs(words, 3), distance_counts):
+        for job in (lambda words: all_pairs(words, 3), lambda words: distance_counts(words, np.zeros(1, np.int64))):
             with pytest.raises(TypeError, match=r"fingerprint words are uint64, not "):
                 job(np.zeros(3, dtype))
 

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from simdup import ARTICLE, Scheme, distance, fingerprint, reference, tokens
+from simdup import ARTICLE, Scheme, distance, fingerprint, fit_idf, reference, tokens
 from simdup.study.edits import Edit
 from simdup.study.experiment import SAME, Experiment, experiment, same_pages
 from simdup.study.measure import Measurement, measure
@@ -44,7 +44,7 @@ def brute_force(texts: list[str]) -> dict[tuple[int, int], float]:
 
 
 def measured(trial: Experiment, scheme: Scheme = SCHEME) -> Measurement:
-    return measure(fingerprint(trial.texts, scheme), trial.family, trial.edited)
+    return trial.under(scheme).measurement
 
 
 class TestSamePages:
@@ -90,7 +90,7 @@ class TestExperiment:
         for place, rows in enumerate(trial.edited.values(), 1):
             assert rows.tolist() == [[page, 5 * place + page] for page in range(5)]
         assert trial.family.tolist() == [0, 1, 2, 3, 4] * 4
-        assert trial.same_before == 0
+        assert trial.same.shape == (0, 2)
 
     def test_each_copy_is_of_its_page(self) -> None:
         trial = experiment(pages(5), EDITS)
@@ -113,7 +113,7 @@ class TestExperiment:
         assert similarity[3, 4] >= SAME
         assert similarity[0, 4] < SAME
         trial = experiment(texts, EDITS)
-        assert trial.same_before == 2
+        assert trial.same.tolist() == [[0, 3], [3, 4]]
         assert len({trial.family[row] for row in (0, 3, 4)}) == 1
         assert len(set(trial.family.tolist())) == 3
         assert measured(trial).unrelated.pairs == sum(a != b for a, b in combinations(trial.family.tolist(), 2))
@@ -176,7 +176,7 @@ class TestExperiment:
         originals = [*pages(12), near_copy(pages(1)[0], 2, random.Random(1)), ""]
         edits = [Edit("delete", 0.0)]
         straight, turned = experiment(originals, edits), experiment(originals[::-1], edits)
-        assert straight.same_before == turned.same_before == 1
+        assert len(straight.same) == len(turned.same) == 1
         a, b = measured(straight), measured(turned)
         assert a.unrelated.counts.tolist() == b.unrelated.counts.tolist()
         assert a.without_text == b.without_text == 2
@@ -184,11 +184,83 @@ class TestExperiment:
     def test_any_iterable_of_pages(self) -> None:
         assert experiment(tuple(pages(3)), EDITS).texts == experiment(pages(3), EDITS).texts
 
+    def test_copies_that_an_edit_made_equal_are_no_false_pairs(self) -> None:
+        """Short pages that differ in a word: without it there is nothing to tell them apart by."""
+        texts = [f"module number {name}" for name in ("one", "two", "three", "four", "five", "six", "seven")]
+        edit = Edit("delete", 0.3)
+        trial = experiment([*texts, *pages(5)], [edit])
+        copies = [tuple(tokens(text, SCHEME)) for text in trial.texts[12:]]
+        assert len(set(copies)) < 12
+        found = measured(trial)
+        assert found.at(0).false == 0
+        for i, j in combinations(range(24), 2):
+            equal = tokens(trial.texts[i], SCHEME) == tokens(trial.texts[j], SCHEME)
+            assert not equal or trial.family[i] == trial.family[j]
+        assert len(set(trial.family[7:12].tolist())) == 5
+
+    def test_how_much_is_the_same_is_a_choice(self) -> None:
+        page = pages(1)[0]
+        texts = [*pages(4), near_copy(page, 10, random.Random(1))]
+        shared = brute_force(texts)[0, 4]
+        assert 0.5 < shared < 0.8
+        assert len(experiment(texts, EDITS).same) == 0
+        assert experiment(texts, EDITS, same=shared).same.tolist() == [[0, 4]]
+        for same in (0.4, 1.1, float("nan")):
+            with pytest.raises(ValueError, match=r"give a share from 0.5 to 1"):
+                experiment(texts, EDITS, same=same)
+
+    def test_replacements_come_from_the_whole_corpus(self) -> None:
+        """Not from the page itself, nor from the first one: an edit adds words that stand elsewhere."""
+        texts = [" ".join(f"p{page}w{word}" for word in range(60)) for page in range(6)]
+        trial = experiment(texts, [Edit("replace", 0.5)])
+        strange = {word.split("w")[0] for copy in trial.texts[6:7] for word in copy.split()}
+        assert strange == {f"p{page}" for page in range(6)}
+
+    def test_progress_names_every_step(self) -> None:
+        steps: list[str] = []
+        experiment(pages(3), EDITS, progress=steps.append)
+        assert steps == ["replace 5 %", "delete 15 %", "token", "which pages say the same"]
+
+
+class TestUnder:
+    def test_idf_is_fitted_on_the_unedited_pages(self) -> None:
+        trial = experiment(pages(9), EDITS)
+        idf = replace(SCHEME, weight="idf")
+        found = trial.under(idf, "menu")
+        assert found.scheme == fit_idf([f"menu\n{text}" for text in trial.texts[:9]], SCHEME)
+        given = fit_idf(pages(5, seed=1), SCHEME)
+        assert trial.under(given).scheme == given
+
+    def test_the_same_before_are_measured(self) -> None:
+        """Real near-duplicates, if the corpus has any: in no other pair, and how far apart they are is told."""
+        texts = [*pages(5), near_copy(pages(1)[0], 2, random.Random(1))]
+        trial = experiment(texts, EDITS)
+        found = measured(trial)
+        apart = distance(fingerprint(texts[0], SCHEME), fingerprint(texts[5], SCHEME))
+        assert np.flatnonzero(found.same.counts).tolist() == [apart]
+        assert trial.jaccard()["the same before"] > 0.9
+        assert measured(experiment(pages(5), EDITS)).same.pairs == 0
+
 
 class TestTemplate:
     def test_stands_before_every_text(self) -> None:
         trial = experiment(pages(3), EDITS)
-        assert trial.with_template("MENU") == [f"MENU\n{text}" for text in trial.texts]
+        found = trial.under(SCHEME, "MENU home").measurement
+        values = fingerprint([f"MENU home\n{text}" for text in trial.texts], SCHEME)
+        again = measure(values, trial.family, trial.edited, trial.same)
+        assert found.by_family.tolist() == again.by_family.tolist() != measured(trial).by_family.tolist()
+
+    @pytest.mark.parametrize("scheme", [SCHEME, Scheme(normalize=False)], ids=lambda scheme: scheme.id)
+    def test_pages_without_text_do_not_become_pages_of_template(self, scheme: Scheme) -> None:
+        """Blank pages of a crawl, all with the menu: no false pairs at distance 0, no copies that were found."""
+        blank = ["", "!!!", "…", "!!!"]
+        trial = experiment([*pages(8), *blank], EDITS)
+        for template in (None, "menu home contact"):
+            found = trial.under(scheme, template)
+            assert found.measurement.without_text == 4 * 4
+            assert found.measurement.at(0).false == 0
+            assert found.measurement.edited["delete 15 %"].pairs == 8
+            assert {row for pair in found.closest for row in pair[:2]} <= set(range(8))
 
     def test_pulls_unrelated_pages_together(self) -> None:
         """Field case 13: the longer the shared text, the nearer unrelated pages."""
@@ -196,8 +268,7 @@ class TestTemplate:
         template = pages(1, 600, seed=77)[0].split()
         medians, lowest = [], []
         for words in (0, 60, 240, 600):
-            texts = trial.with_template(" ".join(template[:words]))
-            found = measure(fingerprint(texts, SCHEME), trial.family, trial.edited)
+            found = trial.under(SCHEME, " ".join(template[:words])).measurement
             medians.append(found.unrelated.median)
             lowest.append(found.unrelated.min)
         assert all(before > after + 2 for before, after in pairwise(medians))
@@ -206,9 +277,9 @@ class TestTemplate:
     def test_does_not_change_what_is_related(self) -> None:
         """Families come from the pages: with the template all would be the same."""
         trial = experiment(pages(6), EDITS)
-        with_template = trial.with_template(pages(1, 4000, seed=5)[0])
-        assert len(same_pages(with_template[:6])) == 15
-        assert measure(fingerprint(with_template, SCHEME), trial.family, trial.edited).unrelated.pairs == 15 * 16
+        template = pages(1, 4000, seed=5)[0]
+        assert len(same_pages([f"{template}\n{text}" for text in trial.texts[:6]])) == 15
+        assert trial.under(SCHEME, template).measurement.unrelated.pairs == 15 * 16
 
 
 class TestJaccard:
@@ -257,10 +328,10 @@ class TestClosest:
         words = pages(1)[0].split()
         near = " ".join([*words[: len(words) // 2], *pages(2)[1].split()[: len(words) // 2]])
         trial = experiment([*pages(6), near, "", pages(1)[0]], EDITS[:1])
-        found = trial.closest(fingerprints := fingerprint(trial.texts, Scheme()), most=4)
+        found, fingerprints = trial.under(Scheme()).closest, fingerprint(trial.texts, Scheme())
         rows = [row for row in range(7) if fingerprints.features[row]]
         apart = {(a, b): distance(fingerprints[a], fingerprints[b]) for a, b in combinations(rows, 2)}
-        assert [pair.distance for pair in found] == sorted(apart.values())[:4]
+        assert [pair.distance for pair in found] == sorted(apart.values())[:3]
         assert all(apart[pair.left, pair.right] == pair.distance for pair in found)
         assert (found[0].left, found[0].right) == (0, 6)
         sets = [set(reference.features(trial.texts[row], Scheme(ngram=3))) for row in (0, 6)]
@@ -268,4 +339,4 @@ class TestClosest:
 
     def test_no_more_than_there_are(self) -> None:
         trial = experiment(["one two three", "four five six"], EDITS[:1])
-        assert len(trial.closest(fingerprint(trial.texts, Scheme()))) == 1
+        assert len(trial.under(Scheme()).closest) == 1

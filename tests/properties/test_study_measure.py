@@ -1,7 +1,7 @@
 """Measuring equals brute force over all pairs; intervals equal the textbook; the advice is the best within budget."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -55,16 +55,16 @@ class Experiment:
         n = len(words)
         self.scheme = Scheme(bits=64 * words.shape[1])
         self.features = np.array(draw.draw(st.lists(st.sampled_from([1, 7, -1, 0]), min_size=n, max_size=n)), np.int64)
-        self.family = np.array(draw.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), np.int64)
+        self.family = np.array(draw.draw(st.lists(st.integers(-1, 4), min_size=n, max_size=n)), np.int64)
         rows = st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), min_size=1, max_size=8)
         self.edited = {name: np.array(draw.draw(rows), np.int64).reshape(-1, 2) for name in ("replace 5 %", "token")}
+        self.same = np.array(draw.draw(rows), np.int64).reshape(-1, 2)
         self.fingerprints = Fingerprints.from_words(words, self.scheme, self.features)
         self.values = some.to_ints(words)
 
-    def apart(self, pairs: Iterable[tuple[int, int]]) -> list[int]:
-        return [
-            (self.values[i] ^ self.values[j]).bit_count() for i, j in pairs if self.features[i] and self.features[j]
-        ]
+    def apart(self, pairs: Iterable[Sequence[int]]) -> list[int]:
+        has_text = (self.features != 0) & (self.family >= 0)
+        return [(self.values[i] ^ self.values[j]).bit_count() for i, j in pairs if has_text[i] and has_text[j]]
 
 
 @given(words=some.word_arrays(12).filter(len), draw=st.data())
@@ -74,11 +74,12 @@ def test_measure_equals_brute_force(words: NDArray[np.uint64], draw: st.DataObje
     apart = {name: tried.apart((i, j) for i, j in rows.tolist()) for name, rows in tried.edited.items()}
     if not unrelated or not all(apart.values()):
         with pytest.raises(ValueError, match=r"fewer than two unrelated pages|no copy has any text left"):
-            measure(tried.fingerprints, tried.family, tried.edited)
+            measure(tried.fingerprints, tried.family, tried.edited, tried.same)
         return
-    found = measure(tried.fingerprints, tried.family, tried.edited)
+    found = measure(tried.fingerprints, tried.family, tried.edited, tried.same)
     assert found.bits == tried.scheme.bits
-    assert found.without_text == tried.features.tolist().count(0)
+    assert found.without_text == np.count_nonzero((tried.features == 0) | (tried.family < 0))
+    assert expanded(found.same) == sorted(tried.apart(tried.same.tolist()))
     assert expanded(found.unrelated) == sorted(unrelated)
     assert {name: expanded(pairs) for name, pairs in found.edited.items()} == {
         name: sorted(values) for name, values in apart.items()
@@ -111,6 +112,7 @@ def test_families_are_no_unrelated_pairs() -> None:
     fingerprints = Fingerprints.from_ints([0, 1, 3, 7, 15], Scheme(bits=64))
     found = measure(fingerprints, np.array([9, 2, 9, 2, 9]), {})
     assert expanded(found.unrelated) == [1, 1, 1, 1, 3, 3]
+    assert found.by_family.sum(axis=1).tolist() == [6, 6]
 
 
 class TestThreshold:
@@ -165,11 +167,64 @@ few = st.lists(st.integers(0, 4), min_size=9, max_size=9).filter(any)
 budgets = st.one_of(st.just(0.0), st.floats(0, 1e6))
 
 
+def made(edited: Mapping[str, Distances], unrelated: Distances) -> Measurement:
+    """With two families, which both have their part in every pair."""
+    none = Distances(np.zeros_like(unrelated.counts))
+    return Measurement(edited, none, np.tile(unrelated.counts, (2, 1)), 0)
+
+
 def small(edited: list[list[int]], unrelated: list[int]) -> Measurement:
     """Of 8 bits, so that every threshold can be tried."""
-    return Measurement(
-        8, {str(i): Distances(np.array(row)) for i, row in enumerate(edited)}, Distances(np.array(unrelated)), 0
-    )
+    return made({str(i): Distances(np.array(row)) for i, row in enumerate(edited)}, Distances(np.array(unrelated)))
+
+
+def counted(threshold: Threshold | None) -> tuple[int, ...]:
+    assert threshold
+    return (threshold.k, threshold.found, threshold.edited, threshold.false, threshold.unrelated)
+
+
+class TestDesignEffect:
+    """Pairs share pages: what the jackknife makes of that is calibrated in tests/meta."""
+
+    def test_by_leaving_each_family_out(self) -> None:
+        """The textbook's sum, over the pairs themselves."""
+        rng = np.random.default_rng(3)
+        words = rng.integers(0, 2**64, 40, dtype=np.uint64) & np.uint64(0xFFFF)
+        family = np.arange(40) // 2
+        found = measure(Fingerprints.from_words(words, Scheme(bits=64)), family, {})
+        pairs = [(i, j) for i, j in combinations(range(40), 2) if family[i] != family[j]]
+        near = {(i, j): (int(words[i]) ^ int(words[j])).bit_count() <= 5 for i, j in pairs}
+        rates = []
+        for out in range(20):
+            kept = [near[i, j] for i, j in pairs if out not in (family[i], family[j])]
+            rates.append(sum(kept) / len(kept))
+        share = sum(near.values()) / len(near)
+        assert 0 < share < 1
+        variance = 19 / 20 * sum((rate - sum(rates) / 20) ** 2 for rate in rates)
+        assert found.design_effect(5) == pytest.approx(max(1, variance / (share * (1 - share) / len(near))))
+        assert found.design_effect(5) > 1
+        assert found.at(5).design_effect == found.design_effect(5)
+
+    def test_where_none_is_seen_all_pairs_of_two_families_are_one(self) -> None:
+        values = [0b1111, 0b1111 << 8, 0b1111 << 16]
+        found = measure(Fingerprints.from_ints(values * 4, Scheme(bits=64)), np.tile(np.arange(3), 4), {})
+        assert found.unrelated.pairs == 3 * 16
+        assert found.design_effect(3) == found.design_effect(64) == 16
+        assert found.at(3).false_per_million_at_most == pytest.approx(1e6 * (1 - 0.05 ** (1 / 3)))
+
+    def test_two_families_are_one_observation(self) -> None:
+        found = measure(Fingerprints.from_ints([0, 1, 3, 255], Scheme(bits=64)), np.array([0, 0, 1, 1]), {})
+        assert found.at(2).false == 2
+        assert found.design_effect(2) == 4
+
+    def test_one_odd_family_is_many_pairs(self) -> None:
+        """A page near all others: 39 false pairs, but one cause."""
+        rng = np.random.default_rng(4)
+        values = [0, *(1 << int(bit) for bit in rng.permutation(64)[:39])]
+        found = measure(Fingerprints.from_ints(values, Scheme(bits=64)), np.arange(40), {})
+        assert found.at(1).false == 39
+        assert found.design_effect(1) > 10
+        assert found.at(1).false_per_million_at_most > 2 * found.at(1).false_per_million
 
 
 class TestAdvice:
@@ -202,20 +257,20 @@ class TestAdvice:
     def test_smallest_of_equals(self) -> None:
         """No edited pair between 2 and 6 bits: 2 finds as many, and what it finds is surer."""
         advised = small([[1, 0, 1, 0, 0, 0, 0, 1, 0]], [0, 0, 0, 0, 0, 0, 1, 0, 9]).advise(0)
-        assert advised == Threshold(2, 2, 3, 0, 10)
+        assert counted(advised) == (2, 2, 3, 0, 10)
 
     def test_no_recall_at_all_is_k_0(self) -> None:
         advised = small([[0] * 8 + [3]], [0] * 8 + [9]).advise(0)
-        assert advised == Threshold(0, 0, 3, 0, 9)
+        assert counted(advised) == (0, 0, 3, 0, 9)
 
     def test_none_where_equal_fingerprints_are_over_the_budget(self) -> None:
         found = small([[5] + [0] * 8], [1] + [0] * 7 + [9])
         assert found.advise(99_999) is None
-        assert found.advise(100_000) == Threshold(0, 5, 5, 1, 10)
+        assert counted(found.advise(100_000)) == (0, 5, 5, 1, 10)
 
     def test_the_budget_is_per_million_pairs(self) -> None:
         """2 of 1,000,000 at 1 bit: a budget of 2 allows it, 1.9 does not."""
-        found = Measurement(8, {"e": distances({1: 5}, 8)}, distances({1: 2, 8: 999_998}, 8), 0)
+        found = made({"e": distances({1: 5}, 8)}, distances({1: 2, 8: 999_998}, 8))
         within, without = found.advise(2), found.advise(1.9)
         assert within
         assert without

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from rich.console import Console, RenderableType
 
 import simdup.study.report
@@ -20,6 +21,7 @@ import simdup.study.reproduce
 from simdup import Scheme
 from simdup.study import report
 from simdup.study.corpus import article_corpus
+from simdup.study.experiment import Closest, Condition
 from simdup.study.measure import Distances, Measurement, Threshold
 from simdup.study.reproduce import Figure, Result, counted, figures, reproduce
 
@@ -164,14 +166,27 @@ class TestNumber:
         assert float(text.replace(",", "")) == pytest.approx(value, rel=0.006)
 
 
+def measurement(bits: int = 64) -> Measurement:
+    rng = np.random.default_rng(39)
+
+    def spread(middle: float, pairs: int) -> NDArray[np.int64]:
+        return np.bincount(rng.binomial(bits, middle / 64, pairs), minlength=bits + 1)
+
+    edited = {"replace 5 %": Distances(spread(4, 300)), "swap sentences 20 %": Distances(spread(7, 300))}
+    # Two families: whatever pairs there are, both have their part in each.
+    return Measurement(edited, Distances(np.zeros(bits + 1, np.int64)), np.tile(spread(25, 9999), (2, 1)), 2)
+
+
+MEASUREMENT = measurement()
 THRESHOLD = Threshold(12, 1234, 1300, 7, 1_234_567)
 
 
 class TestAdvice:
     def test_holds_the_numbers(self) -> None:
-        text = report.advice("as they are", THRESHOLD, Scheme(bits=64), 10, 2_000_000)
+        text = report.advice("as they are", MEASUREMENT, THRESHOLD, Scheme(bits=64), 10, 2_000_000)
         for part in (
             *("as they are", "k = 12 of 64 bits", "94.9 %", "93.6 to 96.0", "7 false pairs among 1,234,567"),
+            *("replace 5 %: 100.0 %", "swap sentences 20 %: 9"),
             *("10 false per million pairs allowed", "Among 2,000,000 pages", "about 11,000,000 false pairs"),
         ):
             assert part in text, part
@@ -180,16 +195,39 @@ class TestAdvice:
         assert f"{THRESHOLD.false_among(2_000_000):.2g}" == "1.1e+07"
         at_most = float(f"{THRESHOLD.false_among(2_000_000, at_most=True):.2g}")
         assert f"(at most {at_most:,.0f})" in text
+        assert "too few" not in report.advice("c", MEASUREMENT, THRESHOLD, Scheme(), 20, 10)
+        assert "said the same" not in text
+
+    def test_says_when_the_budget_cannot_be_proven(self) -> None:
+        """7 of 1,234,567 are 5.67 per million, which may be 10.6: less than 11, more than 10."""
+        assert 10 < THRESHOLD.false_per_million_at_most < 11
+        text = report.advice("c", MEASUREMENT, THRESHOLD, Scheme(), 10, 10)
+        assert "too few to be sure of the budget: the rate may be up to 10.6 per million" in text
+        assert "too few" not in report.advice("c", MEASUREMENT, THRESHOLD, Scheme(), 11, 10)
+
+    def test_says_what_it_would_have_found(self) -> None:
+        same = replace(MEASUREMENT, same=Distances(np.array([3, *[0] * 11, 2, 4, *[0] * 51])))
+        text = report.advice("c", same, THRESHOLD, Scheme(), 1, 10)
+        assert "Of the 9 pairs of pages that said the same before any edit it finds 5." in text
+
+    def test_one_is_not_many(self) -> None:
+        text = report.advice("c", MEASUREMENT, replace(THRESHOLD, false=1), Scheme(), 1, 10)
+        assert "1 false pair among" in text
+        assert (report.many(0, "page"), report.many(1, "page"), report.many(1234, "page")) == (
+            "0 pages",
+            "1 page",
+            "1,234 pages",
+        )
 
     def test_of_none_seen_it_promises_no_more_than_the_interval(self) -> None:
         threshold = replace(THRESHOLD, false=0)
-        text = report.advice("c", threshold, Scheme(), 0.25, 1000)
-        assert "0 false pairs among 1,234,567 unrelated (0.25 false per million pairs allowed)" in text
+        text = report.advice("c", MEASUREMENT, threshold, Scheme(), 0.25, 1000)
+        assert "0 false pairs among 1,234,567 unrelated, copies included (0.25 false per million pairs allowed)" in text
         assert f"at most {report.number(float(f'{threshold.false_among(1000, at_most=True):.2g}'))} false pairs" in text
         assert "about" not in text
 
     def test_no_threshold(self) -> None:
-        text = report.advice("with template", None, Scheme(), 1, 1000)
+        text = report.advice("with template", MEASUREMENT, None, Scheme(), 1, 1000)
         assert text.startswith("with template: trust no threshold")
         assert "1 false per million pairs" in text
 
@@ -200,20 +238,9 @@ class TestAdvice:
         pages=st.integers(2, 10**9),
     )
     def test_is_one_line_without_exponents(self, found: int, false: int, unrelated: int, pages: int) -> None:
-        text = report.advice("c", Threshold(3, found, 100, false, unrelated), Scheme(), 1, pages)
+        text = report.advice("c", MEASUREMENT, Threshold(3, found, 100, false, unrelated), Scheme(), 1, pages)
         assert "\n" not in text
         assert not re.search(r"\de[+-]?\d|nan|inf", text)
-
-
-def measurement(bits: int = 64) -> Measurement:
-    rng = np.random.default_rng(39)
-
-    def spread(middle: float, pairs: int) -> Distances:
-        return Distances(np.bincount(rng.binomial(bits, middle / 64, pairs), minlength=bits + 1))
-
-    return Measurement(
-        bits, {"replace 5 %": spread(4, 300), "swap sentences 20 %": spread(7, 300)}, spread(25, 9999), 2
-    )
 
 
 JACCARD = {"replace 5 %": 0.912, "swap sentences 20 %": 0.75, "unrelated": 0.031}
@@ -233,9 +260,9 @@ class TestStudyTables:
             assert f"{distances.min}, {distances.median:g}, {distances.max}" in text
             assert f"{JACCARD[name]:.3f}" in text
             assert name in text
-        for k in report.thresholds(found):
+        for k in report.thresholds(found, ()):
             at = found.at(k)
-            assert re.search(rf"^ *{k} .*{100 * at.recall:.1f} %.* {at.false:,} ", text, re.MULTILINE), k
+            assert re.search(rf"^ *{k} .*{100 * at.recall:.1f} \(.* {at.false:,} ", text, re.MULTILINE), k
 
     def test_the_advised_threshold_is_shown_with_a_star(self) -> None:
         conditions = {"as they are": measurement()}
@@ -243,7 +270,7 @@ class TestStudyTables:
         assert advised
         text = rendered(report.thresholds_table(conditions, {"as they are": advised}))
         (row,) = (line for line in text.splitlines() if re.search(r"\*\d", line))
-        assert row.split()[:3] == [str(advised.k), f"*{100 * advised.recall:.1f}", "%"]
+        assert row.split()[:3] == [str(advised.k), f"*{100 * advised.recall:.1f}", row.split()[2]]
         assert "* advised" in text
 
     def test_without_advice_no_star(self) -> None:
@@ -252,7 +279,7 @@ class TestStudyTables:
 
     @pytest.mark.parametrize(("bits", "factor"), [(64, 1), (128, 2), (256, 4)])
     def test_thresholds_are_shares_of_the_width(self, bits: int, factor: int) -> None:
-        assert report.thresholds(measurement(bits)) == [factor * k for k in (0, 3, 6, 10, 14, 18, 22, 26)]
+        assert report.thresholds(measurement(bits), []) == [factor * k for k in (0, 3, 6, 10, 14, 18, 22, 26)]
         assert 5 in report.thresholds(measurement(bits), [5])
 
 
@@ -260,7 +287,11 @@ def test_study_json() -> None:
     found = measurement()
     advised = found.advise(10)
     assert advised
-    content: dict[str, Any] = json.loads(json.dumps(report.study_json(found, JACCARD, advised)))
+    condition = Condition(Scheme(), found, [Closest(1, 0, 5, 0.25)])
+    text = json.dumps(report.study_json(condition, JACCARD, advised, ["a", "b"]))
+    content: dict[str, Any] = json.loads(text)
+    assert content["scheme"] == Scheme().id
+    assert content["closest"] == [{"left": "b", "right": "a", "distance": 5, "jaccard": 0.25}]
     assert content["without_text"] == 2
     assert set(content["distances"]) == set(JACCARD)
     for name, distances in (*found.edited.items(), ("unrelated", found.unrelated)):
@@ -274,10 +305,11 @@ def test_study_json() -> None:
         assert (entry["recall"], entry["found"], entry["edited"]) == (at.recall, at.found, at.edited)
         assert (entry["false_pairs"], entry["unrelated"]) == (at.false, at.unrelated)
         assert (entry["recall_low"], entry["recall_high"]) == at.recall_interval
+        assert entry["recall_of_each"] == {name: pairs.within(k) / pairs.pairs for name, pairs in found.edited.items()}
         assert entry["false_per_million"] == at.false_per_million
         assert entry["false_per_million_at_most"] == at.false_per_million_at_most
     assert content["advice"] == content["thresholds"][advised.k]
-    assert report.study_json(found, JACCARD, None)["advice"] is None
+    assert report.study_json(condition, JACCARD, None, ["a", "b"])["advice"] is None
 
 
 class TestPlot:
