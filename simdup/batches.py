@@ -36,15 +36,17 @@ def batches(texts: Iterable[str]) -> Iterator[Batch]:
     TypeError, ValueError
         As `simdup.fingerprint` says, with the position of what is no text.
     """
-    if isinstance(texts, str | bytes | bytearray | Mapping) or not isinstance(texts, Iterable):
+    if isinstance(texts, str):
+        raise TypeError("texts come as an iterable of strings, not as one string: put it into a list")
+    if isinstance(texts, bytes | bytearray | Mapping) or not isinstance(texts, Iterable):
         raise TypeError(f"texts come as a string or as an iterable of strings, not as {type(texts).__name__}")
     column = None
     if isinstance(texts, pa.Array):
         column = pa.chunked_array([texts])
     elif isinstance(texts, pa.ChunkedArray):
         column = texts
-    elif hasattr(texts, "__arrow_c_stream__"):
-        # A column of Python objects with a lone surrogate cannot become Arrow, but can be read as an iterable.
+    elif hasattr(texts, "__arrow_c_stream__") and str(getattr(texts, "dtype", "")) != "object":
+        # A column of Python strings with a lone surrogate cannot become Arrow, but can be read as an iterable.
         with contextlib.suppress(UnicodeEncodeError):
             column = pa.chunked_array(texts)
     yield from _of_iterable(texts) if column is None else _of_column(column)
@@ -74,37 +76,38 @@ def _of_list(texts: list[str]) -> Batch:
 
 
 def _of_column(chunked: "pa.ChunkedArray") -> Iterator[Batch]:
-    if pa.types.is_dictionary(chunked.type):
-        # Not every sort of string can be looked up in a dictionary, but every one can be cast.
-        decoded = [
-            pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string())).dictionary_decode()
-            if pa.types.is_string_view(chunk.dictionary.type)
-            else chunk.dictionary_decode()
-            for chunk in chunked.chunks
-        ]
-        chunked = pa.chunked_array(decoded, None if decoded else chunked.type.value_type)
-    kind = chunked.type
-    if pa.types.is_null(kind):  # a column of nothing, which has no type of its own
-        chunked = chunked.cast(pa.string())
-        kind = chunked.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+    encoded = pa.types.is_dictionary(chunked.type)
+    kind = chunked.type.value_type if encoded else chunked.type
+    sorts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    if not any(is_sort(kind) for is_sort in sorts):
         raise TypeError(f"texts come as a column of strings, not of {kind}")
-    if chunked.null_count:
-        position = pc.index(chunked.is_null(), True).as_py()
-        raise ValueError(f"text {position} is null: fill or drop nulls first")
+    position = 0
     for chunk in chunked.chunks:
         try:
             chunk.validate(full=True)
         except pa.ArrowInvalid as error:
             raise ValueError(f"the column is damaged: {error}") from error
-        batch = _of_array(chunk.cast(pa.large_string()))
-        start, texts = 0, len(batch.offsets) - 1
-        while start < texts:
-            full = int(np.searchsorted(batch.offsets, batch.offsets[start] + BATCH_BYTES))
-            stop = min(max(full, start + 1), start + BATCH_TEXTS, texts)
-            first, last = batch.offsets[start], batch.offsets[stop]
-            yield Batch(batch.data[first:last], batch.offsets[start : stop + 1] - first)
-            start = stop
+        dictionary = chunk.dictionary.cast(pa.large_string()) if encoded else None
+        # Piece by piece: whatever is no large_string takes memory when it becomes one.
+        for start in range(0, len(chunk), BATCH_TEXTS):
+            piece = chunk.slice(start, BATCH_TEXTS)
+            texts = piece.cast(pa.large_string()) if dictionary is None else dictionary.take(piece.indices)
+            if texts.null_count:
+                null = position + pc.index(texts.is_null(), True).as_py()
+                raise ValueError(f"text {null} is null: fill or drop nulls first")
+            position += len(texts)
+            yield from _cut(_of_array(texts))
+
+
+def _cut(batch: Batch) -> Iterator[Batch]:
+    """Cut a batch of many bytes."""
+    start, texts = 0, len(batch.offsets) - 1
+    while start < texts:
+        full = int(np.searchsorted(batch.offsets, batch.offsets[start] + BATCH_BYTES))
+        stop = min(max(full, start + 1), texts)
+        first, last = batch.offsets[start], batch.offsets[stop]
+        yield Batch(batch.data[first:last], batch.offsets[start : stop + 1] - first)
+        start = stop
 
 
 def _of_array(array: "pa.LargeStringArray") -> Batch:

@@ -4,7 +4,8 @@ import contextlib
 import errno
 import os
 import pathlib
-import tempfile
+import secrets
+import shutil
 from collections.abc import Iterator
 
 
@@ -22,17 +23,12 @@ def whole(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     if target.exists() and not target.is_file():
         raise FileExistsError(errno.EEXIST, "not a file that could be replaced", str(target))
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    temporary = pathlib.Path(name)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    temporary.touch(exist_ok=False)
     try:
         yield temporary
         if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o7777)
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o666 & ~mask)
+            shutil.copymode(target, temporary)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -38,6 +38,9 @@ class Fingerprint:
     """How many different features the text has; 0 for a text without any, -1 if unknown."""
     scheme: Scheme
 
+    def __post_init__(self) -> None:
+        natural(self.value, self.scheme.bits)
+
     def __int__(self) -> int:
         return self.value
 
@@ -47,7 +50,9 @@ class Fingerprint:
 
     def to_signed(self) -> int:
         """The value in two's complement, as SQL's BIGINT holds it; only for 64 bits."""
-        return int(Fingerprints.from_ints([self.value], self.scheme).to_signed().item())
+        if self.scheme.bits != 64:
+            raise ValueError(f"{self.scheme.bits} bits are no single BIGINT: Fingerprints.to_signed gives one per word")
+        return self.value - (self.value >> 63 << 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +73,10 @@ class Fingerprints:
         words = uint64(self.words)
         if words.ndim == 1 and self.scheme.words == 1:
             words = words[:, np.newaxis]
-        features = np.ascontiguousarray(self.features, np.int64)
+        features = np.asarray(self.features)
+        if features.size and features.dtype.kind not in "iu":
+            raise TypeError(f"feature counts are integers, not {features.dtype}")
+        features = np.ascontiguousarray(features, np.int64)
         if features.ndim != 1 or words.shape != (len(features), self.scheme.words):
             raise ValueError(
                 f"words of shape {words.shape} and feature counts of shape {features.shape} do not make fingerprints "
@@ -147,22 +155,22 @@ class Fingerprints:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.words, self.features, self.scheme)  # read-only again
+
     def __repr__(self) -> str:
         shown = ", ".join(self[:3].hex() if len(self) > 4 else self.hex())
         return f"<{len(self)} Fingerprints {self.scheme.id}: {shown}{', …' if len(self) > 4 else ''}>"
 
 
 def _to_int(words: Words) -> int:
-    value = 0
-    for word in words.tolist():
-        value = value << 64 | word
-    return value
+    return int.from_bytes(words.astype(">u8").tobytes(), "big")
 
 
 def natural(value: Any, bits: int) -> int:
     """An int in [0, 2^bits), or the error that says what it is instead."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{value!r} is no fingerprint: give an int in [0, 2^{bits})")
+        raise TypeError(f"{value!r} is no fingerprint: give an int in [0, 2^{bits}); from_hex and from_signed make one")
     if not 0 <= value < 1 << bits:
         raise ValueError(f"{value!r} is no fingerprint of {bits} bits: give an int in [0, 2^{bits})")
     return int(value)

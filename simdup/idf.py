@@ -3,6 +3,7 @@
 import functools
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -80,6 +81,9 @@ class IdfTable:
         found = np.empty(len(features), np.int64)
         _lookup(self.features, self.weights, self.unseen, self._buckets, features, found)
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.features, self.weights, self.unseen)  # read-only again
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IdfTable) and self.digest == other.digest

@@ -112,6 +112,8 @@ class Scheme:
     @classmethod
     def from_id(cls, text: str) -> "Scheme":
         """The scheme that an `id` names; of an idf scheme the table is not in the id, so use `save` and `load`."""
+        if "-idf." in text:
+            raise ValueError(f"the table of {text!r} is not in its id: keep the scheme with save, read it with load")
         match = re.fullmatch(r"(word|char)([1-9][0-9]*)-(64|128|256)-(tf|set)-(\w+)-(\w+)", text)
         if not match or match[6] not in (_NORMALIZED, _RAW):
             raise ValueError(f"{text!r} is no scheme id of this version: give one such as {Scheme().id!r}")
@@ -145,7 +147,10 @@ class Scheme:
         where = os.fspath(path)
         try:
             columns = pq.read_table(path)
-            about = json.loads((columns.schema.metadata or {})[b"simdup"])
+            metadata = columns.schema.metadata or {}
+            if b"simdup" not in metadata:
+                raise ValueError("not a scheme that simdup saved")
+            about = json.loads(metadata[b"simdup"])
             if about["format"] > _FORMAT:
                 raise ValueError(f"written by a newer simdup (format {about['format']}): upgrade simdup")
             scheme = cls(**about["scheme"])

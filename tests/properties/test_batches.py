@@ -257,20 +257,44 @@ def test_any_texts_in_a_column(texts: list[str], kind: str) -> None:
     assert same(fingerprint(COLUMNS[kind](texts), WORD), one_by_one(texts, WORD))
 
 
-def test_a_column_takes_memory_by_the_batch() -> None:
-    """A column of many batches needs no more scratch than one batch, besides the results."""
-    column = pa.array([f"word{number} " * 20 for number in range(20_000)], pa.large_string())
+MEMORY = {
+    "large_string": COLUMNS["large_string"],
+    "string": COLUMNS["string"],
+    "string_view": COLUMNS["string_view"],
+    "dictionary": COLUMNS["dictionary"],
+    "polars": COLUMNS["polars"],
+    "pandas object": COLUMNS["pandas object"],
+}
+
+
+@pytest.mark.parametrize("kind", MEMORY)
+def test_a_column_takes_memory_by_the_batch(kind: str) -> None:
+    """A column of many batches needs no more scratch than one batch, besides the results, in NumPy or in Arrow."""
+    texts = [f"word{number % 500} " * 30 for number in range(20_000)]
+    column = MEMORY[kind](texts)
     patch = limits(100, 1 << 20)
+    watched: list[int] = []
+    original = fingerprints.tokenize
+
+    def tokenize(*arguments: Any) -> Any:
+        watched.append(pa.total_allocated_bytes())
+        return original(*arguments)
+
     try:
         fingerprint(column[:200], WORD)
+        before = pa.total_allocated_bytes()
+        patch.setattr(fingerprints, "tokenize", tokenize)
         tracemalloc.start()
         fingerprint(column, WORD)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
         patch.undo()
-    batch = 100 * 20 * 10
+    batch = 100 * 30 * 8
+    assert len(watched) >= 200
     assert peak < 30 * batch + 20_000 * 64, f"{peak:,} bytes at the peak for batches of {batch:,} bytes"
+    # A dictionary of 500 texts is decoded once, a batch is two at a time.
+    assert max(watched) - before < 10 * batch + 500 * 30 * 8
 
 
 # ---- what is refused
@@ -292,6 +316,17 @@ def test_an_item_that_is_no_text(value: Any, position: int, threads: int) -> Non
     texts: list[Any] = ["a"] * position + [value, "b"]
     with pytest.raises(TypeError, match=re.escape(f"text {position} is {type(value).__name__}, not str")):
         fingerprint(texts, threads=threads)
+
+
+@pytest.mark.parametrize("value", [None, 1, b"a", ["a"]], ids=repr)
+def test_a_column_of_objects_names_the_place(value: Any) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"text 2 is {type(value).__name__}, not str")):
+        fingerprint(pd.Series(["a", "b", value], dtype=object))
+
+
+def test_one_string_is_not_many_texts() -> None:
+    with pytest.raises(TypeError, match="not as one string: put it into a list"):
+        fit_idf("a b c", WORD)
 
 
 @pytest.mark.parametrize("value", [b"a", bytearray(b"a")], ids=repr)
@@ -330,7 +365,7 @@ def test_columns_of_something_else(column: Any, kind: str) -> None:
         (pa.array(["a", None, "b"]).dictionary_encode(), 1),
         (pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None])), 1),
         (pa.array([None, "a", None]).slice(1), 1),
-        (pd.Series(["a", "b", None]), 2),
+        (pd.Series(["a", "b", None], dtype="str"), 2),
         (pl.Series(["a", None]), 1),
     ],
     ids=lambda value: type(value).__name__,

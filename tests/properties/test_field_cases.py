@@ -6,6 +6,7 @@ import math
 import pickle
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, product
 from typing import Any
@@ -380,9 +381,15 @@ class TestProcessesAndThreads:
             assert copy.deepcopy(one) == one
 
     def test_pickled_columns_keep_their_counts_and_stay_read_only(self) -> None:
-        column = pickle.loads(pickle.dumps(fingerprint(["a", "", "b c"], DEFAULT)))
-        assert column.features.tolist() == [1, 0, 2]
-        assert column.scheme.id == DEFAULT.id
+        ways: list[Callable[[Any], Any]] = [lambda one: pickle.loads(pickle.dumps(one)), copy.copy, copy.deepcopy]
+        for again in ways:
+            column = again(fingerprint(["a", "", "b c"], DEFAULT))
+            assert column.features.tolist() == [1, 0, 2]
+            assert column.scheme.id == DEFAULT.id
+            table = again(fit_idf(["a b", "b c"], DEFAULT).idf)
+            for array in (column.words, column.features, table.features, table.weights):
+                with pytest.raises(ValueError, match="read-only"):
+                    array[0] = 7
 
     def test_pairs_pickle(self) -> None:
         pairs = all_pairs(np.array([1, 1, 3], np.uint64), 1)

@@ -72,6 +72,14 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path, mask: in
     assert permissions(tmp_path / "a") == 0o666 & ~mask
 
 
+def test_the_mask_of_the_process_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other threads make files meanwhile: to read the mask is to change it for them."""
+    monkeypatch.setattr(os, "umask", lambda _mask: pytest.fail("the mask was changed"))
+    with whole(tmp_path / "a") as temporary:
+        temporary.write_text("a")
+    assert (tmp_path / "a").read_text() == "a"
+
+
 def test_a_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     target, link = tmp_path / "data" / "a", tmp_path / "link"

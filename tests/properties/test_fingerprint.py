@@ -538,6 +538,24 @@ class TestRefused:
             with pytest.raises(ValueError, match="do not make fingerprints of 64 bits"):
                 make([1, 2], ARTICLE, counts)
 
+    @pytest.mark.parametrize(("value", "bits"), [(-1, 64), (2**64, 64), (2**70, 64), (2**128, 128), (-(2**300), 256)])
+    def test_single_ones_out_of_range(self, value: int, bits: int) -> None:
+        with pytest.raises(
+            ValueError, match=rf"{value} is no fingerprint of {bits} bits: give an int in \[0, 2\^{bits}\)"
+        ):
+            Fingerprint(value, 1, Scheme(bits=bits))
+
+    @pytest.mark.parametrize("value", ["ff", 1.0, None, True], ids=repr)
+    def test_single_ones_that_are_no_int(self, value: Any) -> None:
+        with pytest.raises(TypeError, match=r"is no fingerprint: give an int in .*from_hex and from_signed make one"):
+            Fingerprint(value, 1, WORD)
+
+    @pytest.mark.parametrize("counts", [[0.5, 1.9], [True, False], ["1", "2"], [None, 1]], ids=repr)
+    def test_feature_counts_that_are_no_integers(self, counts: Any) -> None:
+        """A half would become 0, which says that there is no text."""
+        with pytest.raises(TypeError, match="feature counts are integers, not "):
+            Fingerprints.from_ints([1, 2], WORD, counts)
+
     def test_signed_is_for_64_bits(self) -> None:
         with pytest.raises((ValueError, TypeError)):
             fingerprint("a", Scheme(bits=128)).to_signed()

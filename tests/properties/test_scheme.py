@@ -289,6 +289,10 @@ class TestFiles:
         assert path.read_bytes() == content
         assert list(tmp_path.iterdir()) == [path]
 
+    def test_an_idf_scheme_is_not_read_from_its_id(self) -> None:
+        with pytest.raises(ValueError, match=r"the table of .* is not in its id: keep the scheme with save"):
+            Scheme.from_id(FITTED.id)
+
     def test_a_foreign_table(self, tmp_path: pathlib.Path) -> None:
         path = tmp_path / "scheme"
         pq.write_table(pa.table({"feature": [1], "weight": [1]}), path)

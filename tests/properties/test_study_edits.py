@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simdup import Scheme, tokens
 from simdup.study.edits import Edit, deleted, inserted, replaced, sentences, swapped, vocabulary, words
 from tests.properties import strategies as some
 
@@ -41,6 +42,11 @@ class TestCutting:
     @given(text=prose)
     def test_sentences_give_the_text_back(self, text: str) -> None:
         assert "".join(sentences(text)) == text
+
+    def test_long_runs_take_linear_time(self) -> None:
+        """Half a million dots took hours when each of them was tried as the end of a sentence."""
+        for text in ("." * 500_000, "a" + "!?." * 200_000 + "b", "。" * 300_000, "\n" * 300_000, "a. " * 100_000):
+            assert "".join(sentences(text)) == text
 
     @given(text=prose)
     def test_a_unit_is_never_empty_and_its_white_space_stands_behind(self, text: str) -> None:
@@ -232,6 +238,14 @@ class TestText:
         copy = Edit(change, 0.5).apply("a b c d e f", units, rng())
         assert set(copy.split()) <= {*"abcdef", last}
         assert last in copy.split()
+
+    def test_sentences_of_two_scripts_are_not_welded(self) -> None:
+        """What a sentence ends with counts, not what it starts with."""
+        text = "Hello there. 中文 is nice"
+        copy = Edit("swap-sentences", 1).apply(text, [], random.Random(1))
+        assert copy == "中文 is nice Hello there. "
+        assert sorted(tokens(copy, Scheme())) == sorted(tokens(text, Scheme()))
+        assert Edit("swap-sentences", 1).apply("一。See 中́", [], random.Random(1)) == "See 中́一。"
 
     def test_chinese_gets_no_spaces(self) -> None:
         units = vocabulary(["天地玄黄宇宙"], Edit("replace", 0.5))
