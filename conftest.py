@@ -22,6 +22,7 @@ class Speed:
     """A row of the closing table."""
 
     job: str
+    yardstick: str
     measured: str
     result: str
     """The ratio to the yardstick, or the slope of growth."""
@@ -49,6 +50,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     terminalreporter.section("speed: ratio to the yardstick in this run, interleaved, medians")
     width = max(len(speed.job) for speed in speeds)
-    terminalreporter.write_line(f"{'job':{width}}  {'measured':>18}  {'ratio':>9}  {'floor':>7}")
-    for speed in speeds:
-        terminalreporter.write_line(f"{speed.job:{width}}  {speed.measured:>18}  {speed.result:>9}  {speed.floor:>7}")
+    rows = [Speed("job", "yardstick", "simdup", "ratio", "floor"), *speeds]
+    for row in rows:
+        numbers = f"{row.yardstick:>18}  {row.measured:>18}  {row.result:>9}  {row.floor:>7}"
+        terminalreporter.write_line(f"{row.job:{width}}  {numbers}")

@@ -47,18 +47,26 @@ def race(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Race:
             lambda: timed("contestant", contestant), setup=lambda: timed("yardstick", yardstick), rounds=rounds
         )
         yardstick_work, contestant_work = work
-        fast = statistics.median(seconds["contestant"]) / contestant_work
         # Each round is a ratio of neighbours in time, since a shared machine has fast and slow spells.
         rounds_ = zip(seconds["yardstick"], seconds["contestant"], strict=True)
         ratio = statistics.median(slow / quick for slow, quick in rounds_) * contestant_work / yardstick_work
         floor = FLOORS[job]["floor"]
-        shown = f"{1e6 * fast:,.2f} us/{unit}" if fast > 1e-7 else f"{1e-6 / fast:,.0f} M {unit}s/s"
-        request.config.stash[SPEEDS].append(Speed(job, shown, f"{ratio:,.1f} x", f"{floor:,g} x"))
+        slow, fast = (
+            _shown(statistics.median(seconds[name]) / done, unit)
+            for name, done in (("yardstick", yardstick_work), ("contestant", contestant_work))
+        )
+        request.config.stash[SPEEDS].append(Speed(job, slow, fast, f"{ratio:,.1f} x", f"{floor:,g} x"))
         benchmark.extra_info.update(ratio=ratio, floor=floor)
         assert ratio >= floor, f"{job}: {ratio:.1f} times the yardstick's speed, the floor is {floor}"
         return ratio
 
     return run
+
+
+def _shown(seconds: float, unit: str) -> str:
+    if unit == "pair":
+        return f"{1e-6 / seconds:,.2f} M pairs/s"
+    return f"{1e3 * seconds:,.4f} ms"
 
 
 @functools.cache

@@ -40,14 +40,14 @@ def slope(jobs: dict[int, Callable[[], Any]], rounds: int = 7) -> float:
 def test_time_grows_linearly_with_length(request: pytest.FixtureRequest) -> None:
     texts = {words: documents(1, words)[0] for words in (1_000, 10_000, 100_000, 1_000_000)}
     found = slope({words: lambda text=text: fingerprint(text, WORDS) for words, text in texts.items()})  # type: ignore[misc]
-    request.config.stash[SPEEDS].append(Speed("growth with length", "log-log slope", f"{found:.2f}"))
+    request.config.stash[SPEEDS].append(Speed("growth with length", "", "log-log slope", f"{found:.2f}"))
     assert 0.7 < found < 1.4
 
 
 def test_time_grows_linearly_with_number(request: pytest.FixtureRequest) -> None:
     texts = documents(1_000)
     found = slope({n: lambda n=n: fingerprint(texts[:n], WORDS) for n in (50, 200, 1_000)})  # type: ignore[misc]
-    request.config.stash[SPEEDS].append(Speed("growth with number", "log-log slope", f"{found:.2f}"))
+    request.config.stash[SPEEDS].append(Speed("growth with number", "", "log-log slope", f"{found:.2f}"))
     assert 0.7 < found < 1.4
 
 
@@ -57,14 +57,14 @@ def test_time_to_fit_grows_linearly_with_number(
     monkeypatch.setattr(batches, "BATCH_TEXTS", 16)  # many batches, so many times a chance to go through all again
     texts, scheme = documents(4_000, 100), Scheme("word", 3)
     found = slope({n: lambda n=n: fit_idf(texts[:n], scheme) for n in (250, 1_000, 4_000)}, 5)  # type: ignore[misc]
-    request.config.stash[SPEEDS].append(Speed("growth of fitting idf", "log-log slope", f"{found:.2f}"))
+    request.config.stash[SPEEDS].append(Speed("growth of fitting idf", "", "log-log slope", f"{found:.2f}"))
     assert 0.7 < found < 1.4
 
 
 def test_all_pairs_grow_with_the_square(request: pytest.FixtureRequest) -> None:
     words = np.random.default_rng(0).integers(0, 2**64, 20_000, dtype=np.uint64)
     found = slope({n: lambda n=n: all_pairs(words[:n], 3) for n in (5_000, 10_000, 20_000)})  # type: ignore[misc]
-    request.config.stash[SPEEDS].append(Speed("growth of all pairs", "log-log slope", f"{found:.2f}"))
+    request.config.stash[SPEEDS].append(Speed("growth of all pairs", "", "log-log slope", f"{found:.2f}"))
     assert 1.4 < found < 2.6
 
 

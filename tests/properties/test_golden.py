@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simdup import Scheme, fingerprint, idf_table, normalize, reference, unicode
-from tests.properties import make_golden
+from tests.properties import make_golden, make_unicode
 
 GOLDEN: dict[str, Any] = json.loads(make_golden.FILE.read_text("ascii"))
 MADE = make_golden.make()
@@ -73,7 +73,7 @@ def test_the_unicode_table_is_frozen() -> None:
 
 @pytest.mark.skipif(unicodedata.unidata_version != unicode.VERSION, reason="only Unicode 14 can make the table again")
 def test_the_unicode_table_is_what_is_built() -> None:
-    built, stored = unicode.build(), unicode.load()
+    built, stored = make_unicode.build(), unicode.load()
     assert built.keys() == stored.keys()
     for name, values in built.items():
         wrong = np.flatnonzero(values != stored[name])
