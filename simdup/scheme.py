@@ -66,8 +66,20 @@ class Scheme:
     ============  ===========  ===========  ===========
 
     2-grams were best at every width, and 128 bits is the first that finds more than 95 % of the edited pages.
-    "set" was within 2 points of "tf" for 2-grams; "idf" needs a fitted table. XXH64 is the faster hash. Real
-    pages have not been measured yet: `simdup study` measures yours.
+    "set" was within 2 points of "tf" for 2-grams; "idf" needs a fitted table. XXH64 is the faster hash.
+
+    Real texts do not agree among themselves: 500 of each by ``simdup study --sample 500 --same 0.6``, recall of all
+    edits in per cent within one false pair per million, 128 bits, word 1-, 2- and 3-grams:
+
+    ======================  ============  ============  ============
+    texts                   tf            set           idf
+    ======================  ============  ============  ============
+    Debian copyright files  38 / 43 / 33  47 / 50 / 45  74 / 41 / 50
+    manual pages            77 / 56 / 56  32 / 34 / 50   8 / 15 / 51
+    documentation, READMEs  11 / 11 / 10  37 / 62 / 53  27 /  9 /  5
+    ======================  ============  ============  ============
+
+    So measure your own before you choose.
     """
 
     unit: Unit = "word"
