@@ -5,6 +5,7 @@ it is 1 if the sum is above zero, so a tie gives 0 (Charikar 2002; the article's
 """
 
 import math
+import secrets
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -184,6 +185,10 @@ def uint64(words: ArrayLike) -> Words:
     return np.ascontiguousarray(array, np.uint64)
 
 
+# Where a hash goes in a table of those seen is nobody's to foresee, so that no text can crowd all into one place
+# (multiply-shift, Dietzfelbinger et al. 1997). No result depends on it.
+_MULTIPLIER = np.uint64(secrets.randbits(64) | 1)
+
 _MODES: dict[Weight, int] = {"tf": 0, "set": 1, "idf": 2}
 _SET, _IDF = 1, 2
 _NO_WEIGHTS = np.empty(0, np.int64)
@@ -197,14 +202,15 @@ def _add(one, two, four):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _different(hashes, seen, rows):  # type: ignore[no-untyped-def]
+def _different(hashes, multiplier, seen, rows):  # type: ignore[no-untyped-def]
     """Put the row of each different first hash word into `rows` and return how many there are.
 
     `seen` is scratch for a hash table, of four times as many slots as rows or more.
     """
-    slots = 64
+    slots, shift = 64, np.uint64(58)
     while slots < 4 * len(hashes):
         slots *= 2
+        shift -= np.uint64(1)
     empty = np.uint64(0)  # the mark of an empty slot: a number that none of the hashes is
     clashes = True
     while clashes:
@@ -217,7 +223,7 @@ def _different(hashes, seen, rows):  # type: ignore[no-untyped-def]
     different = 0
     for row in range(len(hashes)):
         key = hashes[row, 0]
-        slot = key & mask
+        slot = key * multiplier >> shift
         there = seen[slot]
         while (there != empty) & (there != key):
             slot = slot + np.uint64(1) & mask
@@ -285,7 +291,7 @@ def _weigh(hashes, word, weights, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _vote(hashes, weights, offsets, mode, words, features):  # type: ignore[no-untyped-def]
+def _vote(hashes, weights, offsets, mode, multiplier, words, features):  # type: ignore[no-untyped-def]
     """Fingerprint every text from the hashes of its features, and count the different ones."""
     most = 0
     for text in range(len(features)):
@@ -299,7 +305,7 @@ def _vote(hashes, weights, offsets, mode, words, features):  # type: ignore[no-u
     for text in range(len(features)):
         start, stop = offsets[text], offsets[text + 1]
         own = hashes[start:stop]
-        features[text] = _different(own, seen, rows)
+        features[text] = _different(own, multiplier, seen, rows)
         voters = rows[: features[text]] if mode == _SET else every_row[: stop - start]
         for word in range(words.shape[1]):
             if mode == _IDF:
@@ -318,7 +324,7 @@ def _fingerprint_batch(batch: Batch, scheme: Scheme) -> tuple[Words, Counts]:
         hashes, weights = hashes[present], weights[present]
     words = np.empty((len(offsets) - 1, scheme.words), np.uint64)
     features = np.empty(len(words), np.int64)
-    _vote(hashes, weights, offsets, _MODES[scheme.weight], words, features)
+    _vote(hashes, weights, offsets, _MODES[scheme.weight], _MULTIPLIER, words, features)
     return words, features
 
 

@@ -16,7 +16,7 @@ LARGEST_WEIGHT = 2.0**10
 
 @njit(nogil=True, cache=True)
 def _lookup(features, weights, unseen, buckets, wanted, found):  # type: ignore[no-untyped-def]
-    """Hashes are uniform, so the few that share their top bits are looked through one by one."""
+    """Find each hash among those that share its top bits: about one, if nobody chose them."""
     shift = np.uint64(64)
     size = len(buckets) - 1
     while size > 1:
@@ -24,11 +24,15 @@ def _lookup(features, weights, unseen, buckets, wanted, found):  # type: ignore[
         shift -= np.uint64(1)
     for i in range(len(wanted)):
         bucket = wanted[i] >> shift
-        found[i] = unseen
-        for at in range(buckets[bucket], buckets[bucket + np.uint64(1)]):
-            if features[at] == wanted[i]:
-                found[i] = weights[at]
-                break
+        low, high = buckets[bucket], buckets[bucket + np.uint64(1)]
+        while low < high:
+            middle = (low + high) >> 1
+            if features[middle] < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        known = low < len(features) and features[low] == wanted[i]
+        found[i] = weights[low] if known else unseen
 
 
 @dataclass(frozen=True, eq=False)
