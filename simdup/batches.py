@@ -75,17 +75,23 @@ def _of_list(texts: list[str]) -> Batch:
         return Batch(*joined(list(map(encode, texts))))
 
 
+def is_text(kind: "pa.DataType") -> bool:
+    """Whether a column of this type holds strings, or nothing but nulls."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    sorts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(is_sort(kind) for is_sort in sorts)
+
+
 def _of_column(chunked: "pa.ChunkedArray") -> Iterator[Batch]:
     encoded = pa.types.is_dictionary(chunked.type)
-    kind = chunked.type.value_type if encoded else chunked.type
-    sorts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    if not any(is_sort(kind) for is_sort in sorts):
-        raise TypeError(f"texts come as a column of strings, not of {kind}")
+    if not is_text(chunked.type):
+        raise TypeError(f"texts come as a column of strings, not of {chunked.type}")
     position = 0
     for chunk in chunked.chunks:
         try:
             chunk.validate(full=True)
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise ValueError(f"the column is damaged: {error}") from error
         dictionary = chunk.dictionary.cast(pa.large_string()) if encoded else None
         # Piece by piece: whatever is no large_string takes memory when it becomes one.

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import random
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
@@ -35,10 +36,16 @@ app = typer.Typer(
 _T = TypeVar("_T")
 _DEFAULT = Scheme()
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
+_ON_INTERRUPT = "interrupted: a file that was not finished is as it was"
+_NARROWEST = 76
 
 
 class _Console(Console):
     """A console that leaves a closed pipe to `main`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = max(self.width, _NARROWEST)  # below that, numbers would be cut
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -46,6 +53,13 @@ class _Console(Console):
 
 def main() -> None:
     """Run the command: exit 2 with one line for what cannot be done, never with a traceback."""
+    if sys.stdout is None:
+        _fail("standard output is closed")
+    # What the terminal has no letter for is escaped, not a reason to stop half-way.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _interrupt)
     try:
         try:
             code = app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
@@ -64,21 +78,44 @@ def main() -> None:
             f"{where}{(error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__}"
         )
     except KeyboardInterrupt:
-        _fail("interrupted: nothing was written", _INTERRUPTED)
+        _fail(_ON_INTERRUPT, _INTERRUPTED)
     except Exception as error:
         # Typer's own errors, of whichever click it brings: they say themselves how they want to be shown.
         message = getattr(error, "format_message", None)
         if message is None:
             if type(error).__name__ == "Abort":
-                _fail("interrupted: nothing was written", _INTERRUPTED)
+                _fail(_ON_INTERRUPT, _INTERRUPTED)
             raise
         _fail(message())
     sys.exit(code)
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
-    print(f"simdup: {' '.join(message.split())}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(f"simdup: {_printable(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(code)
+
+
+def _interrupt(_number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _printable(text: str) -> str:
+    """Escape what a terminal might obey, as in the name of a file that somebody else chose."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _apart(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
+    """Refuse to write to a file that is read, or to one file twice: what it held would be lost."""
+    taken = {Path(os.path.realpath(path)) for path in inputs if path != "-"}
+    for path in outputs:
+        if path is None or path == "-":
+            continue
+        real = Path(os.path.realpath(path))
+        page = real.exists() and real.suffix.lower() == ".txt" and not taken.isdisjoint(real.parents)
+        if real in taken or page:
+            raise ValueError(f"{path}: is read or written already: give the result another name")
+        taken.add(real)
 
 
 def _bar() -> Progress:
@@ -103,12 +140,11 @@ def _json_file(path: str | None) -> Iterator[dict[str, Any]]:
     if path is None or path == "-":
         yield content
         if path:
-            json.dump(content, sys.stdout, indent=2, ensure_ascii=False)
-            print()
+            print(json.dumps(content, indent=2, allow_nan=False))
         return
     with whole(path) as temporary:
         yield content
-        temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 _JSON = typer.Option("--json", metavar="FILE", help="Write everything to this file too; - prints it instead of tables.")
@@ -144,6 +180,7 @@ def reproduce(
 
     Exits 1 if one that is not a timing is not reproduced at the article's seed.
     """
+    _apart([json_file, plot], [])
     with _json_file(json_file) as content, _steps(1 + sweep) as step:
         step(f"seed {seed}")
         if plot:
@@ -208,6 +245,10 @@ def study(
     """Edit copies of your pages, measure how far they move, and advise a threshold."""
     scheme = Scheme(unit, ngram, bits, weight, hash_, normalize)
     chosen = [Edit.parse(text) for text in edits.split(",")]
+    inputs = [*pages, os.fspath(template)] if template else pages
+    if inputs.count("-") > 1:
+        raise ValueError("- is given twice: standard input can be read only once")
+    _apart([json_file, save_scheme], inputs)
     prefix = _template(template) if template else None
     conditions = {"as they are": None} | ({"with template": prefix} if prefix else {})
     saved = whole(save_scheme) if save_scheme else contextlib.nullcontext()
@@ -255,7 +296,8 @@ def study(
     console.print("The nearest unedited pages that count as unrelated: are they? If not, lower --same.")
     for pair in found["as they are"].closest:
         shared = f"{pair.distance} bits, {100 * pair.jaccard:.0f} % of their word 3-grams shared"
-        console.print(f"  {shared}: {ids[pair.left]} ~ {ids[pair.right]}", markup=False, highlight=False)
+        names = _printable(f"{ids[pair.left]} ~ {ids[pair.right]}")
+        console.print(f"  {shared}: {names}", markup=False, highlight=False)
     for name, threshold in advised.items():
         sentences = report.advice(name, measured[name], threshold, scheme, max_false_per_million, among)
         console.print(sentences, highlight=False)

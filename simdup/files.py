@@ -21,8 +21,12 @@ def whole(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if target.is_symlink():  # what is left of links that go round in a circle
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(target))
     if target.exists() and not target.is_file():
         raise FileExistsError(errno.EEXIST, "not a file that could be replaced", str(target))
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     temporary.touch(exist_ok=False)
     try:

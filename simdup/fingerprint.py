@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from simdup.batches import Batch, batches, one_text
 from simdup.hashing import hash_ngrams, hash_sets, hash_strings
 from simdup.idf import IdfTable, weight_steps
-from simdup.scheme import Scheme, Weight
+from simdup.jit import kernel
+from simdup.scheme import Scheme, Weight, as_scheme
 from simdup.text import tokenize
 
 Words = NDArray[np.uint64]
@@ -40,7 +41,7 @@ class Fingerprint:
     scheme: Scheme
 
     def __post_init__(self) -> None:
-        natural(self.value, self.scheme.bits)
+        natural(self.value, as_scheme(self.scheme).bits)
 
     def __int__(self) -> int:
         return self.value
@@ -72,11 +73,14 @@ class Fingerprints:
 
     def __post_init__(self) -> None:
         words = uint64(self.words)
+        as_scheme(self.scheme)
         if words.ndim == 1 and self.scheme.words == 1:
             words = words[:, np.newaxis]
         features = np.asarray(self.features)
         if features.size and features.dtype.kind not in "iu":
             raise TypeError(f"feature counts are integers, not {features.dtype}")
+        if features.size and not UNKNOWN <= int(features.min()) <= int(features.max()) < 1 << 63:
+            raise ValueError(f"feature counts are 0 or more, and {UNKNOWN} if unknown, not {features.min()}")
         features = np.ascontiguousarray(features, np.int64)
         if features.ndim != 1 or words.shape != (len(features), self.scheme.words):
             raise ValueError(
@@ -101,10 +105,10 @@ class Fingerprints:
         digits = list(values)
         for text in digits:
             if not isinstance(text, str):
-                raise TypeError(f"{text!r} is no string of hexadecimal digits")
+                raise TypeError(f"{text!r:.80} is no string of hexadecimal digits")
             if len(text) != scheme.bits // 4 or not set(text) <= set("0123456789abcdefABCDEF"):
                 raise ValueError(
-                    f"{text!r} is no fingerprint of {scheme.bits} bits: give {scheme.bits // 4} hexadecimal digits"
+                    f"{text!r:.80} is no fingerprint of {scheme.bits} bits: give {scheme.bits // 4} hexadecimal digits"
                 )
         return cls.from_ints([int(text, 16) for text in digits], scheme, features)
 
@@ -171,7 +175,9 @@ def _to_int(words: Words) -> int:
 def natural(value: Any, bits: int) -> int:
     """An int in [0, 2^bits), or the error that says what it is instead."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{value!r} is no fingerprint: give an int in [0, 2^{bits}); from_hex and from_signed make one")
+        raise TypeError(
+            f"{value!r:.80} is no fingerprint: give an int in [0, 2^{bits}); from_hex and from_signed make one"
+        )
     if not 0 <= value < 1 << bits:
         raise ValueError(f"{value!r} is no fingerprint of {bits} bits: give an int in [0, 2^{bits})")
     return int(value)
@@ -201,7 +207,7 @@ def _add(one, two, four):  # type: ignore[no-untyped-def]
     return half ^ four, one & two | half & four
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _different(hashes, multiplier, seen, rows):  # type: ignore[no-untyped-def]
     """Put the row of each different first hash word into `rows` and return how many there are.
 
@@ -234,7 +240,7 @@ def _different(hashes, multiplier, seen, rows):  # type: ignore[no-untyped-def]
     return different
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count(hashes, word, rows, planes):  # type: ignore[no-untyped-def]
     """The bits that more than half of the rows have set, counted in 64 columns at once.
 
@@ -274,7 +280,7 @@ def _count(hashes, word, rows, planes):  # type: ignore[no-untyped-def]
     return above
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _weigh(hashes, word, weights, sums):  # type: ignore[no-untyped-def]
     """The bits whose rows weigh more than the other rows do."""
     sums[:] = 0
@@ -290,7 +296,7 @@ def _weigh(hashes, word, weights, sums):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _vote(hashes, weights, offsets, mode, multiplier, words, features):  # type: ignore[no-untyped-def]
     """Fingerprint every text from the hashes of its features, and count the different ones."""
     most = 0
@@ -375,8 +381,7 @@ def fingerprint(
     ValueError
         For an idf scheme without its table, or a column with nulls or invalid UTF-8.
     """
-    if not isinstance(scheme, Scheme):
-        raise TypeError(f"scheme={scheme!r}: give a simdup.Scheme")
+    as_scheme(scheme)
     if type(threads) is not int or threads < 1:
         raise ValueError(f"threads={threads!r}: give an int of 1 or more")
     if scheme.weight == "idf" and scheme.idf is None:
@@ -446,12 +451,15 @@ def idf_table(weights: Mapping[str, float], scheme: Scheme, unseen: float) -> Sc
     ----------
     weights
         The weight of each feature: of each canonical token, or of `ngram` of them joined by one space. Finite,
-        0 to 2^10, kept in steps of 2^-20; 0 makes a feature absent.
+        0 to 2^10, kept in steps of 2^-20; 0 makes a feature absent. One that is written as no text's is
+        ("The", where texts are normalised) is never met: `simdup.tokens` shows how tokens are written.
     scheme
         Its `weight` becomes "idf".
     unseen
         The weight of every feature that is not in `weights`.
     """
+    if not isinstance(weights, Mapping):
+        raise TypeError(f"idf weights come as a mapping from feature to weight, not as {type(weights).__name__}")
     hashes = hash_strings(weights, scheme)[:, 0]
     steps = np.array([weight_steps(value) for value in weights.values()], np.int64)
     order = np.argsort(hashes)
@@ -477,11 +485,11 @@ def fingerprint_features(documents: Iterable[Mapping[str, float]], scheme: Schem
     words, features = [], []
     for position, document in enumerate(documents):
         if not isinstance(document, Mapping):
-            raise TypeError(f"document {position} is {document!r}: give a mapping from feature to weight")
+            raise TypeError(f"document {position} is {document!r:.80}: give a mapping from feature to weight")
         present: dict[str, Any] = {}
         for feature, weight in document.items():
             if not isinstance(feature, str):
-                raise TypeError(f"document {position}: feature {feature!r} is no str")
+                raise TypeError(f"document {position}: feature {feature!r:.80} is no str")
             if isinstance(weight, bool) or not isinstance(weight, int | float | np.integer | np.floating):
                 raise TypeError(f"document {position}: weight {weight!r} of {feature!r} is no int or float")
             if not 0 <= weight < math.inf:

@@ -9,6 +9,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from simdup.fingerprint import Counts, Fingerprint, Fingerprints, Words, natural, uint64
+from simdup.jit import kernel
 from simdup.scheme import same_scheme
 
 # The columns that one pass compares with every row: they stay in the processor's first cache.
@@ -93,7 +94,7 @@ def _apart(columns, row, other):  # type: ignore[no-untyped-def]
     return bits
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hits(columns, row, start, stop, k):  # type: ignore[no-untyped-def]
     """How many of the rows from `start` to `stop` are within k of `row`.
 
@@ -106,7 +107,7 @@ def _hits(columns, row, start, stop, k):  # type: ignore[no-untyped-def]
     return np.int64(hits)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count_pairs(columns, k, hits):  # type: ignore[no-untyped-def]
     """Count in ``hits[tile, row]`` the rows of each tile behind `row` that are within k of it."""
     n = len(columns[0])
@@ -116,7 +117,7 @@ def _count_pairs(columns, k, hits):  # type: ignore[no-untyped-def]
             hits[tile, row] = _hits(columns, row, max(row + 1, tile * _TILE), stop, k)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _collect_pairs(columns, k, hits, left, right, apart):  # type: ignore[no-untyped-def]
     found = 0
     for row in range(len(columns[0])):
@@ -162,7 +163,7 @@ def all_pairs(words: Words, k: int) -> Pairs:
     return Pairs(left, right, apart)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count_distances(columns, group, counts):  # type: ignore[no-untyped-def]
     n = len(columns[0])
     apart = np.empty(_TILE, np.uint16)

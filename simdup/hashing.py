@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from simdup.batches import batches
+from simdup.jit import kernel
 from simdup.scheme import Scheme
 from simdup.text import SLACK, Tokens, encode, joined, tokenize
 
@@ -80,7 +81,7 @@ def _last_byte(h, word, byte):  # type: ignore[no-untyped-def]
     return _rotate_left(h ^ (word >> np.uint64(8 * byte) & np.uint64(0xFF)) * _P5, 11) * _P1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _xxh64(data, start, stop, seed):  # type: ignore[no-untyped-def]
     """XXH64 of ``data[start:stop]``; may read up to eight bytes behind it."""
     at = start
@@ -131,7 +132,7 @@ def _mix(a, b, c, d, x, y):  # type: ignore[no-untyped-def]
     return a, _rotate_left(b ^ c, 1), c, d
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _blake2b(data, start, stop, words, state, block):  # type: ignore[no-untyped-def]
     """BLAKE2b of ``data[start:stop]`` with a digest of so many 64-bit words into `state`, shape (8,).
 
@@ -187,7 +188,7 @@ def _last_ngram(first, last, ngram):  # type: ignore[no-untyped-def]
     return max(last - ngram + 1, min(first + 1, last))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hash_xxh64(canonical, starts, offsets, ngram, feature_offsets, hashes):  # type: ignore[no-untyped-def]
     feature = 0
     for text in range(len(offsets) - 1):
@@ -216,7 +217,7 @@ def _same_bytes(left, i, right, j, length):  # type: ignore[no-untyped-def]
     return (_read64(left, i + done) ^ _read64(right, j + done)) << unused << np.uint64(8) == np.uint64(0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hash_blake2b(canonical, starts, offsets, ngram, feature_offsets, hashes):  # type: ignore[no-untyped-def]
     slots = 64
     while slots < len(hashes) and slots < _MOST_REMEMBERED:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from simdup.jit import kernel
 
 # Weights are kept in steps of this size, as integers: sums are then exact, in whatever order they are taken.
 WEIGHT_STEP = 2.0**-20
 LARGEST_WEIGHT = 2.0**10
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _lookup(features, weights, unseen, buckets, wanted, found):  # type: ignore[no-untyped-def]
     """Find each hash among those that share its top bits: about one, if nobody chose them."""
     shift = np.uint64(64)

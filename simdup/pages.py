@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from simdup.batches import is_text
+
 STDIN = "-"
 _JSON_LINES = (".jsonl", ".ndjson")
 
@@ -55,7 +57,7 @@ def read_pages(paths: Iterable[str | os.PathLike[str]], text_field: str = "text"
 
 def _read(path: Path, text_field: str) -> Iterator[Page]:
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*.txt") if file.is_file())
+        files = sorted(_texts_below(path))
         if not files:
             raise ValueError(f"{path}: no .txt file in this folder")
         for file in files:
@@ -71,11 +73,26 @@ def _read(path: Path, text_field: str) -> Iterator[Page]:
         raise ValueError(f"{path}: unknown kind of file: give .jsonl, .ndjson, .parquet, .txt or a folder of .txt")
 
 
+def _texts_below(folder: Path) -> Iterator[Path]:
+    """The .txt files of a folder and those below it. What cannot be read is an error, not fewer pages."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for parent, _, names in os.walk(folder, onerror=fail):
+        for path in (Path(parent, name) for name in names if name.lower().endswith(".txt")):
+            if path.is_file() or not path.exists():  # a pipe or a device is no page; a link to nowhere fails later
+                yield path
+
+
 def _decode(data: bytes, where: str) -> str:
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{where}: not UTF-8 at byte {error.start}: convert it first") from None
+    if data.count(0) > max(2, len(data) // 4):
+        raise ValueError(f"{where}: not UTF-8: more than a quarter of its bytes are 0, as in UTF-16: convert it first")
+    return text
 
 
 def _json_lines(lines: Iterable[bytes], where: str, text_field: str) -> Iterator[Page]:
@@ -99,16 +116,21 @@ def _json_lines(lines: Iterable[bytes], where: str, text_field: str) -> Iterator
 
 def _parquet(path: Path, text_field: str) -> Iterator[Page]:
     try:
-        with pq.ParquetFile(path) as file:
-            if text_field not in file.schema_arrow.names:
-                columns = _has(file.schema_arrow.names)
-                raise ValueError(f"{path}: no column {text_field!r} ({columns}): name it with --text-field")
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            names = file.schema_arrow.names
+            if text_field not in names:
+                raise ValueError(f"{path}: no column {text_field!r} ({_has(names)}): name it with --text-field")
+            kind = file.schema_arrow.field(names.index(text_field)).type
+            if not is_text(kind):
+                raise ValueError(f"{path}: column {text_field!r} is {kind}, not strings: name it with --text-field")
             row = 0
             for batch in file.iter_batches(columns=[text_field]):
                 for value in batch.column(0):
                     row += 1
                     yield Page(f"{path}, row {row}", _text_of(value, f"{path}, row {row}", text_field))
-    except (pa.ArrowException, OSError) as error:
+            if row != file.metadata.num_rows:
+                raise ValueError(f"{path}: damaged: {row:,} rows of {file.metadata.num_rows:,} could be read")
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         if not path.exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
         raise ValueError(f"{path}: not a Parquet file, or damaged: {str(error).splitlines()[0]}") from error
@@ -119,10 +141,9 @@ def _text_of(value: Any, where: str, text_field: str) -> str:
         text = value.as_py()
     except UnicodeDecodeError as error:
         raise ValueError(f"{where}: column {text_field!r} is not UTF-8 at byte {error.start}") from None
-    if not isinstance(text, str):
-        kind = "null" if text is None else f"{type(text).__name__}, not a string"
-        raise ValueError(f"{where}: column {text_field!r} is {kind}")
-    return text
+    if text is None:
+        raise ValueError(f"{where}: column {text_field!r} is null")
+    return str(text)
 
 
 def _has(names: Iterable[str]) -> str:

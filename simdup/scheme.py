@@ -4,7 +4,7 @@ import json
 import os
 import re
 from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -179,6 +179,13 @@ class Scheme:
             # Arrow raises many sorts of errors for damaged bytes; whatever it is, this is no file of ours.
             raise ValueError(f"{where}: not a scheme that simdup saved, or damaged ({error!r})") from error
         return scheme
+
+
+def as_scheme(scheme: Any) -> Scheme:
+    """The scheme that it is, or TypeError."""
+    if not isinstance(scheme, Scheme):
+        raise TypeError(f"scheme={scheme!r:.60}: give a simdup.Scheme")
+    return scheme
 
 
 def same_scheme(left: Scheme, right: Scheme) -> Scheme:

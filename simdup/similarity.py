@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from simdup.hashing import hash_sets
+from simdup.jit import kernel
 from simdup.scheme import Scheme
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _jaccard(features, starts, stops, left, right, similarity):  # type: ignore[no-untyped-def]
     """Merge the ascending features of both texts of each pair."""
     for pair in range(len(left)):

@@ -178,27 +178,38 @@ def experiment(
 
 def _families(texts: list[str], same: NDArray[np.int64], edited: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     fingerprints = fingerprint(texts, _PROPOSAL)
-    rows = np.flatnonzero(fingerprints.features)
-    _, first, which = np.unique(fingerprints.words[rows], axis=0, return_index=True, return_inverse=True)
-    equal = np.column_stack((rows, rows[first[which]]))
-    left, right = np.concatenate([same, equal, *edited]).T
+    left, right = np.concatenate([same, _equal(fingerprints), *edited]).T
     links = coo_array((np.ones(len(left)), (left, right)), shape=(len(texts), len(texts)))
     family = connected_components(links, directed=False)[1].astype(np.int64)
-    family[fingerprints.features == 0] = _NO_PAGE
-    if len(set(family[rows].tolist())) < 2:
-        many = np.count_nonzero(fingerprints.features[: len(texts) // (len(edited) + 1)]) > 1
-        which_ = "pages with text that all say the same" if many else "fewer than two pages with text"
-        raise ValueError(f"{which_}: give at least two that say different things")
+    has_text = fingerprints.features > 0
+    family[~has_text] = _NO_PAGE
+    if len(set(family[has_text].tolist())) < 2:
+        many = np.count_nonzero(has_text[: len(texts) // (len(edited) + 1)]) > 1
+        which = "pages with text that all say the same" if many else "fewer than two pages with text"
+        raise ValueError(f"{which}: give at least two that say different things")
     return family
 
 
+def _equal(fingerprints: Fingerprints) -> NDArray[np.int64]:
+    """The rows (first, other) of texts with the same set of features, shape (m, 2): one for each text but the first."""
+    rows = np.flatnonzero(fingerprints.features)
+    _, first, which = np.unique(fingerprints.words[rows], axis=0, return_index=True, return_inverse=True)
+    firsts = rows[first[which]]
+    others = firsts != rows
+    return np.column_stack((firsts[others], rows[others]))
+
+
 def same_pages(pages: Sequence[str], same: float = SAME) -> NDArray[np.int64]:
-    """Find the pairs of pages with a Jaccard similarity of word 3-grams of at least `same`, shape (m, 2)."""
+    """Find the pairs of pages with a Jaccard similarity of word 3-grams of at least `same`, shape (m, 2).
+
+    Of equal pages only the first is in other pairs, so that many of them do not make the square of their number.
+    """
     if not LEAST_SAME <= same <= 1:
         raise ValueError(f"same={same:g}: give a share from {LEAST_SAME:g} to 1")
     fingerprints = fingerprint(pages, _PROPOSAL)
-    rows = np.flatnonzero(fingerprints.features)
+    equal = _equal(fingerprints)
+    rows = np.setdiff1d(np.flatnonzero(fingerprints.features), equal[:, 1])
     proposed = all_pairs(fingerprints.words[rows], _PROPOSAL_K)
     left, right = rows[proposed.left], rows[proposed.right]
     alike = FeatureSets(pages, _PROPOSAL).jaccard(left, right) >= same
-    return np.column_stack((left[alike], right[alike]))
+    return np.concatenate([equal, np.column_stack((left[alike], right[alike]))])

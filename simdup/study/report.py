@@ -142,7 +142,7 @@ def thresholds_table(conditions: Mapping[str, Measurement], advice: Mapping[str,
             at, best = measurement.at(k), advice[condition]
             low, high = at.recall_interval
             star = "*" if best and best.k == k else ""
-            row += [f"{star}{100 * at.recall:.1f} ({100 * low:.1f}–{100 * high:.1f})", f"{at.false:,}"]
+            row += [f"{star}{100 * at.recall:.1f} ({100 * low:.1f} to {100 * high:.1f})", f"{at.false:,}"]
         table.add_row(str(k), *row)
     table.caption = "* advised" if advised else None
     table.caption_justify = "left"

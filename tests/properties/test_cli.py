@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -591,6 +592,33 @@ class TestBadInput:
         refused(run("study", *arguments.split(), "--json", "-"), *parts)
         assert sorted(Path().rglob("*")) == before
 
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            "study pages.jsonl --json pages.jsonl",
+            "study pages.jsonl --json ./nothing/../pages.jsonl",
+            "study pages.jsonl --save-scheme pages.jsonl",
+            "study pages.jsonl --template some.txt --json some.txt",
+            "study . --json some.txt",
+            "study pages.jsonl --json same.out --save-scheme same.out",
+            "reproduce --plot same.svg --json same.svg",
+        ],
+    )
+    @pytest.mark.usefixtures("folder")
+    def test_nothing_is_written_over_what_is_read_or_written(self, run: Run, arguments: str) -> None:
+        Path("some.txt").write_text("menu")
+        before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+        refused(run(*arguments.split()), "is read or written already: give the result another name")
+        assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+    def test_standard_input_twice(self, run: Run) -> None:
+        refused(run("study", "-", "-"), "- is given twice")
+        refused(run("study", "-", "--template", "-"), "- is given twice")
+
+    @pytest.mark.usefixtures("folder")
+    def test_names_cannot_command_the_terminal(self, run: Run) -> None:
+        refused(run("study", "no\x1b[2Jsuch.jsonl"), "no\\x1b[2Jsuch.jsonl: No such file")
+
     @pytest.mark.usefixtures("folder")
     def test_an_old_file_stays(self, run: Run) -> None:
         Path("out.json").write_text("old")
@@ -700,8 +728,9 @@ class TestProcess:
         assert re.fullmatch(rb"simdup: \S+\.jsonl: No such file or directory\n", done.stderr)
         assert not list(tmp_path.iterdir())
 
-    def test_interrupted(self, tmp_path: Path) -> None:
-        """Ctrl-C while it reads: one line, exit 130, no file and no temporary file."""
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
+    def test_interrupted(self, tmp_path: Path, number: signal.Signals) -> None:
+        """Ctrl-C, or what a system that shuts down sends: one line, exit 130, no file and no temporary file."""
         with subprocess.Popen(
             [*COMMAND, "study", "-", "--json", "out.json"],
             stdin=subprocess.PIPE,
@@ -717,13 +746,55 @@ class TestProcess:
             process.stdin.write(json_lines(PAGES))
             process.stdin.flush()
             time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             assert process.wait(60) == 130
             assert process.stdout
             assert process.stderr
-            assert process.stderr.read() == b"simdup: interrupted: nothing was written\n"
+            assert process.stderr.read() == b"simdup: interrupted: a file that was not finished is as it was\n"
             assert process.stdout.read() == b""
         assert not list(tmp_path.iterdir())
+
+    def test_as_a_module(self) -> None:
+        done = subprocess.run([sys.executable, "-m", "simdup", "--version"], capture_output=True, text=True)
+        assert (done.returncode, done.stdout.split()[0]) == (0, "simdup")
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+    @pytest.mark.parametrize(
+        ("arguments", "code"), [("study {} >&-", 2), ("--version >&-", 2), ("study none 2>/dev/full", 2)]
+    )
+    def test_closed_or_full_outputs(self, pages: Path, arguments: str, code: int) -> None:
+        command = f"{shlex.join(COMMAND)} {arguments.format(shlex.quote(str(pages)))}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True)
+        assert done.returncode == code
+        assert b"Traceback" not in done.stderr
+        assert done.stderr.count(b"\n") <= 1
+
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+    def test_a_terminal_of_few_letters(self, tmp_path: Path, encoding: str) -> None:
+        """Whatever cannot be written is escaped; JSON stays JSON."""
+        folder = tmp_path / "页面"
+        folder.mkdir()
+        for number, text in enumerate(PAGES):
+            (folder / f"{number}\x1b[31m\nä.txt").write_text(text)
+        environment = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "300"}
+        for options in ([], ["--json", "-"]):
+            done = subprocess.run([*COMMAND, "study", folder, *options], capture_output=True, env=environment)
+            assert (done.returncode, done.stderr) == (0, b"")
+            if options:
+                closest = json.loads(done.stdout)["conditions"]["as they are"]["closest"]
+                assert str(folder) in closest[0]["left"]
+            else:
+                assert b"\x1b" not in done.stdout
+                assert b"\\x1b[31m\\n" in done.stdout
+                assert b"use k = " in done.stdout
+
+    @pytest.mark.parametrize("columns", ["0", "1", "20", "50"])
+    def test_a_narrow_terminal_cuts_no_number(self, pages: Path, columns: str) -> None:
+        environment = {**os.environ, "COLUMNS": columns}
+        done = subprocess.run([*COMMAND, "study", pages], capture_output=True, env=environment, text=True)
+        assert done.returncode == 0
+        assert "…" not in done.stdout
+        assert "use k = " in " ".join(done.stdout.split())
 
     @pytest.mark.parametrize("options", [[], ["--json", "-"]], ids=["tables", "json"])
     def test_closed_pipe(self, pages: Path, options: list[str]) -> None:

@@ -72,6 +72,23 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path, mask: in
     assert permissions(tmp_path / "a") == 0o666 & ~mask
 
 
+def test_links_that_go_round(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"), whole(tmp_path / "a"):
+        pass
+    assert (tmp_path / "a").is_symlink()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_text("old")
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    with pytest.raises(PermissionError), whole(tmp_path / "a"):
+        pass
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
 def test_the_mask_of_the_process_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other threads make files meanwhile: to read the mask is to change it for them."""
     monkeypatch.setattr(os, "umask", lambda _mask: pytest.fail("the mask was changed"))

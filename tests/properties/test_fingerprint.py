@@ -570,6 +570,36 @@ class TestRefused:
         with pytest.raises(TypeError, match="feature counts are integers, not "):
             Fingerprints.from_ints([1, 2], WORD, counts)
 
+    @pytest.mark.parametrize("counts", [[-2, 1], np.array([1, 2**64 - 1], np.uint64), [1, -(2**40)]], ids=repr)
+    def test_feature_counts_out_of_range(self, counts: Any) -> None:
+        with pytest.raises(ValueError, match="feature counts are 0 or more, and -1 if unknown"):
+            Fingerprints.from_ints([1, 2], WORD, counts)
+
+    @pytest.mark.parametrize("scheme", [None, "word1-64-tf-xxh64-nfkc14", 64], ids=repr)
+    def test_what_is_no_scheme(self, scheme: Any) -> None:
+        jobs: list[Callable[[], Any]] = [
+            lambda: Fingerprint(1, 1, scheme),
+            lambda: Fingerprints(np.zeros((1, 1), np.uint64), np.zeros(1, np.int64), scheme),
+            lambda: idf_table({"a": 1}, scheme, 0),
+        ]
+        for job in jobs:
+            with pytest.raises(TypeError, match=r"give a simdup\.Scheme"):
+                job()
+
+    def test_long_values_are_not_printed_whole(self) -> None:
+        jobs: list[Callable[[], Any]] = [
+            lambda: fingerprint_features(["x" * 10**6]),  # type: ignore[list-item]
+            lambda: Fingerprints.from_hex(["f" * 10**6], WORD),
+        ]
+        for job in jobs:
+            with pytest.raises((TypeError, ValueError)) as raised:
+                job()
+            assert len(str(raised.value)) < 300
+
+    def test_idf_weights_that_are_no_mapping(self) -> None:
+        with pytest.raises(TypeError, match="idf weights come as a mapping"):
+            idf_table(["a"], WORD, 1)  # type: ignore[arg-type]
+
     def test_signed_is_for_64_bits(self) -> None:
         with pytest.raises((ValueError, TypeError)):
             fingerprint("a", Scheme(bits=128)).to_signed()

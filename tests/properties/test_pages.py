@@ -1,5 +1,6 @@
 """Pages from files: what is read, in which order, and what is said where something cannot be read."""
 
+import errno
 import io
 import json
 import os
@@ -185,6 +186,12 @@ class TestText:
         path = written(tmp_path / "a.txt", data)
         fails([path], f"{path}: not UTF-8 at byte {at}")
 
+    @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le"])
+    def test_utf_16_without_a_mark(self, tmp_path: Path, encoding: str) -> None:
+        """All of it would be UTF-8: letters with a zero byte between, each a word of its own."""
+        path = written(tmp_path / "a.txt", "The quick brown fox".encode(encoding))
+        fails([path], f"{path}: not UTF-8: more than a quarter of its bytes are 0, as in UTF-16")
+
 
 class TestFolder:
     def test_deep_and_in_order_of_names(self, tmp_path: Path) -> None:
@@ -212,10 +219,41 @@ class TestFolder:
         bad = written(tmp_path / "b" / "bad.txt", b"\xff")
         fails([tmp_path], f"{bad}: not UTF-8 at byte 0")
 
-    def test_a_broken_link_inside_is_no_file(self, tmp_path: Path) -> None:
+    def test_a_broken_link_inside_is_an_error(self, tmp_path: Path) -> None:
+        """Nothing that looks like a page is left out in silence."""
         written(tmp_path / "a.txt", b"good")
         (tmp_path / "b.txt").symlink_to("nowhere")
+        fails([tmp_path], f"{tmp_path / 'b.txt'}: No such file or directory")
+
+    def test_capitals(self, tmp_path: Path) -> None:
+        written(tmp_path / "A.TXT", b"loud")
+        assert texts(tmp_path) == ["loud"]
+
+    def test_a_pipe_is_no_page(self, tmp_path: Path) -> None:
+        written(tmp_path / "a.txt", b"good")
+        os.mkfifo(tmp_path / "b.txt")
         assert texts(tmp_path) == ["good"]
+
+    def test_a_folder_inside_that_cannot_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        written(tmp_path / "in" / "a.txt", b"good")
+        written(tmp_path / "in" / "closed" / "b.txt", b"hidden")
+        original = os.scandir
+
+        def closed(path: Any) -> Any:
+            if Path(path).name == "closed":
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+            return original(path)
+
+        monkeypatch.setattr(os, "scandir", closed)
+        fails([tmp_path / "in"], f"{tmp_path / 'in' / 'closed'}: Permission denied")
+
+
+def _texts_or_error(path: Path, data: bytes) -> list[str]:
+    path.write_bytes(data)
+    try:
+        return texts(path)
+    except ValueError as error:
+        return re.split(r"[:,]", str(error))
 
 
 class TestParquet:
@@ -242,12 +280,15 @@ class TestParquet:
         ("column", "message"),
         [
             (pa.array(["a", None]), ", row 2: column 'text' is null"),
-            (pa.array([1, 2]), ", row 1: column 'text' is int, not a string"),
-            (pa.array([["a"], ["b"]]), ", row 1: column 'text' is list, not a string"),
-            (pa.array([{"a": "b"}]), ", row 1: column 'text' is dict, not a string"),
-            (pa.array([b"a"]), ", row 1: column 'text' is bytes, not a string"),
+            (pa.array([None, None]), ", row 1: column 'text' is null"),
+            (pa.array([1, 2]), ": column 'text' is int64, not strings"),
+            (pa.array([["a"], ["b"]]), ": column 'text' is list<element: string>, not strings"),
+            (pa.array([{"a": "b"}]), ": column 'text' is struct<a: string>, not strings"),
+            (pa.array([b"a"]), ": column 'text' is binary, not strings"),
+            (pa.array([2**31 - 1], pa.date32()), ": column 'text' is date32[day], not strings"),
+            (pa.array([2**62], pa.timestamp("us")), ": column 'text' is timestamp[us], not strings"),
         ],
-        ids=["null", "numbers", "lists", "structs", "bytes"],
+        ids=["null", "nothing", "numbers", "lists", "structs", "bytes", "dates", "times"],
     )
     def test_what_is_no_text(self, tmp_path: Path, column: Any, message: str) -> None:
         path = parquet(tmp_path / "a.parquet", text=column)
@@ -257,6 +298,20 @@ class TestParquet:
         path = tmp_path / "a.parquet"
         pq.write_table(pa.table({"text": [*map(str, range(200_000)), None]}), path, row_group_size=70_000)
         fails([path], f"{path}, row 200001: column 'text' is null")
+
+    def test_a_flipped_bit_is_an_error_or_changes_nothing(self, tmp_path: Path) -> None:
+        """Never fewer pages, never other texts, if the file has checksums: one bit of each byte in turn."""
+        path = tmp_path / "a.parquet"
+        table = pa.table({"text": [f"page {number} {number * 7919}" for number in range(12)]})
+        pq.write_table(table, path, row_group_size=5, write_page_checksum=True)
+        data, expected = path.read_bytes(), texts(path)
+        found = [
+            _texts_or_error(path, data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
+            for at in range(len(data))
+        ]
+        assert [at for at, answer in enumerate(found) if answer != expected and answer[0] != str(path)] == []
+        refused = sum(answer != expected for answer in found)
+        assert refused > len(data) / 3
 
     @pytest.mark.parametrize("damage", [b"", b"PAR1", b"no parquet at all", b'{"text": "a"}\n'], ids=repr)
     def test_none_at_all(self, tmp_path: Path, damage: bytes) -> None:

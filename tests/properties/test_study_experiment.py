@@ -75,6 +75,16 @@ class TestSamePages:
         texts = ["", "one two three four", "!!!", "One, two; THREE four.", "five six", "", "five six"]
         assert same_pages(texts).tolist() == [[1, 3], [4, 6]]
 
+    def test_many_equal_pages_are_as_many_pairs(self) -> None:
+        """Not the square of their number; and each is linked with what another of them is linked with."""
+        page = pages(1)[0]
+        near = near_copy(page, 2, random.Random(1))
+        found = same_pages([page] * 3_000 + [near] * 2_000 + ["five six"])
+        assert len(found) == 2_999 + 1_999 + 1
+        assert [0, 3_000] in found.tolist()
+        trial = experiment([page] * 300 + [near] * 200 + ["five six seven"], EDITS[:1])
+        assert len(set(trial.family[:500].tolist())) == 1
+
     def test_shape_where_there_is_none(self) -> None:
         assert same_pages(pages(3)).shape == (0, 2)
         assert same_pages([]).shape == (0, 2)
