@@ -412,7 +412,7 @@ def fit_idf(texts: Iterable[str], scheme: Scheme) -> Scheme:
         With the fitted table: a feature on every text weighs nothing, an unseen one as much as one that stands
         on a single text. `Scheme.save` keeps it.
     """
-    features, counts, texts_seen = _texts_of_each(texts, replace(scheme, weight="tf", idf=None))
+    features, counts, texts_seen = _texts_of_each(texts, replace(as_scheme(scheme), weight="tf", idf=None))
     if not texts_seen:
         raise ValueError("there is no text with a token to fit an idf table on")
     weights = np.empty(counts.max() + 1, np.int64)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simdup.batches import batches
 from simdup.jit import kernel
-from simdup.scheme import Scheme
+from simdup.scheme import Scheme, as_scheme
 from simdup.text import SLACK, Tokens, encode, joined, tokenize
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
@@ -324,4 +324,4 @@ def hash_strings(strings: Iterable[str], scheme: Scheme) -> NDArray[np.uint64]:
     """
     spaced = [encode(string) + b" " for string in strings]
     canonical, starts = joined([*spaced, bytes(SLACK)])
-    return hash_ngrams(Tokens(canonical, starts, np.arange(len(spaced) + 1)), replace(scheme, ngram=1))[0]
+    return hash_ngrams(Tokens(canonical, starts, np.arange(len(spaced) + 1)), replace(as_scheme(scheme), ngram=1))[0]
