@@ -62,6 +62,8 @@ def normalize_assigned(text: str) -> str:
 
 def _in_order(text: str) -> str:
     """Put long runs of marks into canonical order, which Python's own tables take the square of the time for."""
+    if len(text) <= _LONG_RUN:
+        return text
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").copy()
     ranks = unicode.load()["order"][codes]
     edges = np.flatnonzero(np.diff(ranks > 0, prepend=False, append=False)).reshape(-1, 2)

