@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simdup import Scheme, fingerprint, normalize, reference, tokens
-from simdup.text import encode, joined, normalize_assigned, tokenize
+from simdup.text import _in_order, encode, joined, normalize_assigned, tokenize
 from simdup.unicode import IGNORED_CHARACTERS, load
 from tests.properties import strategies as some
 
@@ -155,6 +155,7 @@ def test_any_number_of_marks() -> None:
         assert tokens(text, WORD) == reference.tokens(text, WORD)
         for mark in map(chr, IGNORED_CHARACTERS):
             assert normalize(text.replace("\u0308", f"\u0308{mark}")) == normalize(text)
+    assert _in_order("a" + "\u0301\u0316" * 100) == "a" + "\u0316" * 100 + "\u0301" * 100
     assert len(normalize("a" + "\u0316\u0301" * 200_000)) == 400_000
 
 
