@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -33,7 +33,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Do these two pages say the same thing, and which threshold should I trust?",
 )
-_T = TypeVar("_T")
 _DEFAULT = Scheme()
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 _ON_INTERRUPT = "interrupted: a file that was not finished is as it was"

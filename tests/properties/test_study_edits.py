@@ -21,8 +21,6 @@ NOISE = ("timestamp", "token", "advertisement")
 VOCABULARY = ["new. ", "other! "]
 FUNCTIONS = {"replace": replaced, "delete": deleted, "insert": inserted, "swap": swapped}
 
-PROSE = "One man came. He saw 3.5 dogs! Was it U.S.A. time? \n\nYes。不是。 是的！End"
-
 rates = st.floats(0, 1)
 prose = st.one_of(
     some.texts(),
