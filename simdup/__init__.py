@@ -1,24 +1,30 @@
 """Near-duplicate page detection with SimHash, measured."""
 
+from simdup.cluster import Clusters, cluster
 from simdup.fingerprint import Fingerprint, Fingerprints, fingerprint, fingerprint_features, fit_idf, idf_table
 from simdup.hamming import Pairs, all_pairs, distance
 from simdup.idf import IdfTable
+from simdup.join import Join, near_pairs
 from simdup.scheme import ARTICLE, Scheme
 from simdup.text import normalize, tokens
 
 __all__ = [
     "ARTICLE",
+    "Clusters",
     "Fingerprint",
     "Fingerprints",
     "IdfTable",
+    "Join",
     "Pairs",
     "Scheme",
     "all_pairs",
+    "cluster",
     "distance",
     "fingerprint",
     "fingerprint_features",
     "fit_idf",
     "idf_table",
+    "near_pairs",
     "normalize",
     "tokens",
 ]

@@ -191,6 +191,12 @@ def uint64(words: ArrayLike) -> Words:
     return np.ascontiguousarray(array, np.uint64)
 
 
+def check_threads(threads: int) -> None:
+    """Raise ValueError unless it is a number of threads."""
+    if type(threads) is not int or threads < 1:
+        raise ValueError(f"threads={threads!r}: give an int of 1 or more")
+
+
 # Where a hash goes in a table of those seen is nobody's to foresee, so that no text can crowd all into one place
 # (multiply-shift, Dietzfelbinger et al. 1997). No result depends on it.
 _MULTIPLIER = np.uint64(secrets.randbits(64) | 1)
@@ -382,8 +388,7 @@ def fingerprint(
         For an idf scheme without its table, or a column with nulls or invalid UTF-8.
     """
     as_scheme(scheme)
-    if type(threads) is not int or threads < 1:
-        raise ValueError(f"threads={threads!r}: give an int of 1 or more")
+    check_threads(threads)
     if scheme.weight == "idf" and scheme.idf is None:
         raise ValueError("weight='idf' needs a table: scheme = simdup.fit_idf(texts, scheme), or simdup.idf_table")
     if isinstance(texts, str):

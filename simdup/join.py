@@ -1,0 +1,174 @@
+"""All pairs within k bits among many fingerprints: exact, by blocks that are chosen from the data."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from simdup.blocks import Comparison, Plan, Table, drain, sort_packed
+from simdup.fingerprint import Counts, Fingerprints, check_threads
+from simdup.hamming import CHUNK, LEAST_CHUNK, Pairs, check_k, columns_of, in_order
+from simdup.jit import kernel
+
+
+@kernel
+def _first_equal(columns, starts, stops, rows, first):  # type: ignore[no-untyped-def]
+    """Say in ``first[row]`` which row is the first that is equal to it, among rows that share a key."""
+    others = np.empty(len(rows), np.int64)
+    for run in range(len(starts)):
+        different = 0
+        for at in range(starts[run], stops[run]):
+            which = 0
+            while which < different:
+                equal = True
+                for column in columns:
+                    equal &= column[at] == column[others[which]]
+                if equal:
+                    break
+                which += 1
+            if which == different:
+                others[different] = at
+                different += 1
+            first[rows[at]] = rows[others[which]]
+
+
+def first_equal(fingerprints: Fingerprints) -> Counts:
+    """For each row the first that has the same fingerprint, itself where there is none before.
+
+    Returns
+    -------
+    ndarray
+        int64, shape (n,); -1 for a text without any feature, which is equal to nothing.
+    """
+    present = np.flatnonzero(fingerprints.features)
+    columns = columns_of(fingerprints.words[present])
+    rows, starts, stops = Table(tuple(range(64 * len(columns))), 0).runs(columns)
+    within = np.arange(len(present))
+    _first_equal(tuple(column.take(rows) for column in columns), starts, stops, rows, within)
+    first = np.full(len(fingerprints), -1, np.int64)
+    first[present] = present[within]
+    return first
+
+
+class Join:
+    """All pairs of fingerprints within k bits, some at a time.
+
+    Iterating yields `Pairs` of at most `chunk` pairs, in no order; left is below right, and each pair comes once.
+
+    Parameters
+    ----------
+    fingerprints
+        Those of texts without any feature are in no pair.
+    k
+        Bits, 0 to the width.
+    threads
+        How many tables are worked on at once. With more than one, the pairs of a table are held until it is done.
+    chunk
+        How many pairs to yield at once, at most; not fewer than 2,048.
+    blocks
+        How many blocks to deal the bits to, 0 to compare every pair; by default what takes the least time, by a
+        sample of the fingerprints. The pairs are the same.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a k that is no number of bits.
+    """
+
+    def __init__(
+        self,
+        fingerprints: Fingerprints,
+        k: int,
+        *,
+        threads: int = 1,
+        chunk: int = CHUNK,
+        blocks: int | None = None,
+    ) -> None:
+        if not isinstance(fingerprints, Fingerprints):
+            raise TypeError(f"{type(fingerprints).__name__} is no column of fingerprints: give Fingerprints")
+        bits = fingerprints.scheme.bits
+        check_k(k, bits)
+        check_threads(threads)
+        if blocks is not None and not 0 <= blocks <= bits:
+            raise ValueError(f"blocks={blocks}: give 0 to {bits}")
+        self._threads, self._chunk = threads, max(chunk, LEAST_CHUNK)
+        first = first_equal(fingerprints)
+        self._members, self._begins = _grouped(first)
+        columns = columns_of(fingerprints.words[self._members[self._begins[:-1]]])
+        self.plan = Plan.choose(columns, k, blocks)
+        """Which rows are compared; `str` says it in short."""
+        self.examined = 0
+        """How many candidates have been compared so far. Equal fingerprints count as one."""
+        self._comparison = Comparison(columns, k, self.plan.tables, self._chunk)
+
+    def __iter__(self) -> Iterator[Pairs]:
+        several = np.flatnonzero(np.diff(self._begins) > 1)
+        if len(several):
+            yield from self._expanded(Pairs(several, several, np.zeros_like(several)))
+        for pairs in self._found():
+            yield from self._expanded(pairs)
+
+    def _found(self) -> Iterator[Pairs]:
+        """The pairs of different fingerprints, by their groups."""
+        self.examined = 0
+        tables = range(len(self.plan.tables))
+        if self._threads == 1:
+            for number in tables:
+                self.examined += yield from self._comparison.pairs(number)
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            for parts, examined in pool.map(lambda number: drain(self._comparison.pairs(number)), tables):
+                yield from parts
+                self.examined += examined
+
+    def _expanded(self, pairs: Pairs) -> Iterator[Pairs]:
+        """Every pair of rows for pairs of groups of equal ones."""
+        if len(self._members) == len(self._begins) - 1:
+            one, other = self._members[pairs.left], self._members[pairs.right]
+            yield Pairs(np.minimum(one, other), np.maximum(one, other), pairs.distance)
+            return
+        sizes = np.diff(self._begins)
+        stops = np.cumsum(sizes[pairs.left] * sizes[pairs.right])
+        for start in range(0, int(stops[-1]) if len(stops) else 0, self._chunk):
+            at = np.arange(start, min(start + self._chunk, stops[-1]))
+            pair = np.searchsorted(stops, at, side="right")
+            left, right = pairs.left[pair], pairs.right[pair]
+            one, other = np.divmod(at - (stops[pair] - sizes[left] * sizes[right]), sizes[right])
+            wanted = (left != right) | (one < other)
+            rows = self._members[self._begins[left] + one][wanted], self._members[self._begins[right] + other][wanted]
+            yield Pairs(np.minimum(*rows), np.maximum(*rows), pairs.distance[pair][wanted])
+
+
+def _grouped(first: Counts) -> tuple[Counts, Counts]:
+    """The rows that have text, group by group of equal ones, and where each group begins; the last one is the end."""
+    rows = np.flatnonzero(first >= 0)
+    begins = np.flatnonzero(first[rows] == rows)
+    if len(begins) == len(rows):
+        return rows, np.append(begins, len(rows))
+    key_bits = 64 - len(first).bit_length()
+    shift = np.uint64(64 - key_bits)
+    packed = sort_packed(first[rows].astype(np.uint64) << shift | rows.astype(np.uint64), key_bits)
+    members = (packed & (np.uint64(1) << shift) - np.uint64(1)).astype(np.int64)
+    return members, np.append(np.flatnonzero(first[members] == members), len(rows))
+
+
+def near_pairs(fingerprints: Fingerprints, k: int, *, threads: int = 1) -> Pairs:
+    """Every pair of fingerprints that differ in at most k bits.
+
+    Parameters
+    ----------
+    fingerprints
+        Those of texts without any feature are in no pair.
+    k
+        Bits, 0 to the width.
+    threads
+        How many work at once.
+
+    Returns
+    -------
+    Pairs
+        Exact, for every k and whatever the fingerprints; equal ones are pairs at distance 0. It takes 24 bytes a
+        pair, twice that while they are sorted: n equal fingerprints are n (n - 1) / 2 pairs. `Join` gives them some
+        at a time.
+    """
+    return in_order(Join(fingerprints, k, threads=threads))
