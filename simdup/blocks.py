@@ -19,7 +19,7 @@ from simdup.fingerprint import Counts, Words
 from simdup.hamming import CHUNK, Columns, Pairs, scan
 from simdup.jit import kernel
 
-# Odd numbers without pattern (the golden ratio's and XXH64's), one for each word.
+# Odd numbers without pattern (the golden ratio's and XXH64's), for one word after the other.
 _MIX = np.array((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5), np.uint64)
 # Bits that one pass of the sort looks at: its counters stay in the processor's first cache.
 _DIGIT = 11
@@ -34,7 +34,7 @@ def _hash(columns, row, mask, mix):  # type: ignore[no-untyped-def]
     key = np.uint64(0)
     for word in range(len(columns)):
         key ^= columns[word][row] & mask[word]
-        key = (key ^ key >> np.uint64(32)) * mix[word]
+        key = (key ^ key >> np.uint64(32)) * mix[word & 3]
     return key
 
 

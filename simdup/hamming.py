@@ -34,6 +34,9 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.left)
 
+    def __getitem__(self, at: slice | NDArray[Any]) -> "Pairs":
+        return Pairs(self.left[at], self.right[at], self.distance[at])
+
 
 @overload
 def distance(left: int | Fingerprint, right: int | Fingerprint) -> int: ...

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simdup.blocks import Comparison, Plan, Table, drain, sort_packed
-from simdup.fingerprint import Counts, Fingerprints, check_threads
+from simdup.fingerprint import Counts, Fingerprints, Words, check_threads
 from simdup.hamming import CHUNK, LEAST_CHUNK, Pairs, check_k, columns_of, in_order
 from simdup.jit import kernel
 
@@ -32,8 +34,15 @@ def _first_equal(columns, starts, stops, rows, first):  # type: ignore[no-untype
             first[rows[at]] = rows[others[which]]
 
 
-def first_equal(fingerprints: Fingerprints) -> Counts:
+def first_equal(fingerprints: Fingerprints, *more: Words) -> Counts:
     """For each row the first that has the same fingerprint, itself where there is none before.
+
+    Parameters
+    ----------
+    fingerprints
+        Shape (n,).
+    more
+        Further columns, uint64 of shape (n,), in which equal rows agree too.
 
     Returns
     -------
@@ -41,13 +50,74 @@ def first_equal(fingerprints: Fingerprints) -> Counts:
         int64, shape (n,); -1 for a text without any feature, which is equal to nothing.
     """
     present = np.flatnonzero(fingerprints.features)
-    columns = columns_of(fingerprints.words[present])
+    columns = (*columns_of(fingerprints.words[present]), *(column[present] for column in more))
     rows, starts, stops = Table(tuple(range(64 * len(columns))), 0).runs(columns)
     within = np.arange(len(present))
     _first_equal(tuple(column.take(rows) for column in columns), starts, stops, rows, within)
     first = np.full(len(fingerprints), -1, np.int64)
     first[present] = present[within]
     return first
+
+
+class Groups:
+    """Rows, group by group of equal ones: those of group g are ``members[begins[g] : begins[g + 1]]``, ascending.
+
+    Parameters
+    ----------
+    first
+        As `first_equal` gives it. The groups stand in the order of their first rows.
+    """
+
+    def __init__(self, first: Counts) -> None:
+        rows = np.flatnonzero(first >= 0)
+        if (first[rows] == rows).all():
+            self.members, self.begins = rows, np.arange(len(rows) + 1)
+            return
+        key_bits = 64 - len(first).bit_length()
+        shift = np.uint64(64 - key_bits)
+        packed = sort_packed(first[rows].astype(np.uint64) << shift | rows.astype(np.uint64), key_bits)
+        self.members = (packed & (np.uint64(1) << shift) - np.uint64(1)).astype(np.int64)
+        self.begins = np.append(np.flatnonzero(first[self.members] == self.members), len(rows))
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
+
+    @property
+    def firsts(self) -> Counts:
+        """The first row of each group, ascending, shape (groups,)."""
+        return self.members[self.begins[:-1]]
+
+    @property
+    def sizes(self) -> Counts:
+        """How many rows each group has, shape (groups,)."""
+        return np.diff(self.begins)
+
+    @property
+    def within(self) -> Pairs:
+        """The groups of several rows as pairs with themselves."""
+        several = np.flatnonzero(self.sizes > 1)
+        return Pairs(several, several, np.zeros_like(several))
+
+    def expanded(self, pairs: Pairs, chunk: int = CHUNK) -> Iterator[tuple[Pairs, NDArray[np.int64]]]:
+        """Yield every pair of rows for pairs of groups, so many at a time, and which pair of groups each comes from.
+
+        Of a group with itself each pair of rows comes once.
+        """
+        if len(self) == len(self.members):
+            one, other = self.members[pairs.left], self.members[pairs.right]
+            yield Pairs(np.minimum(one, other), np.maximum(one, other), pairs.distance), np.arange(len(pairs))
+            return
+        sizes = self.sizes
+        stops = np.cumsum(sizes[pairs.left] * sizes[pairs.right])
+        for start in range(0, int(stops[-1]) if len(stops) else 0, chunk):
+            at = np.arange(start, min(start + chunk, stops[-1]))
+            pair = np.searchsorted(stops, at, side="right")
+            left, right = pairs.left[pair], pairs.right[pair]
+            one, other = np.divmod(at - (stops[pair] - sizes[left] * sizes[right]), sizes[right])
+            wanted = (left != right) | (one < other)
+            rows = self.members[self.begins[left] + one][wanted], self.members[self.begins[right] + other][wanted]
+            pair = pair[wanted]
+            yield Pairs(np.minimum(*rows), np.maximum(*rows), pairs.distance[pair]), pair
 
 
 class Join:
@@ -92,9 +162,8 @@ class Join:
         if blocks is not None and not 0 <= blocks <= bits:
             raise ValueError(f"blocks={blocks}: give 0 to {bits}")
         self._threads, self._chunk = threads, max(chunk, LEAST_CHUNK)
-        first = first_equal(fingerprints)
-        self._members, self._begins = _grouped(first)
-        columns = columns_of(fingerprints.words[self._members[self._begins[:-1]]])
+        self._groups = Groups(first_equal(fingerprints))
+        columns = columns_of(fingerprints.words[self._groups.firsts])
         self.plan = Plan.choose(columns, k, blocks)
         """Which rows are compared; `str` says it in short."""
         self.examined = 0
@@ -102,14 +171,11 @@ class Join:
         self._comparison = Comparison(columns, k, self.plan.tables, self._chunk)
 
     def __iter__(self) -> Iterator[Pairs]:
-        several = np.flatnonzero(np.diff(self._begins) > 1)
-        if len(several):
-            yield from self._expanded(Pairs(several, several, np.zeros_like(several)))
-        for pairs in self._found():
-            yield from self._expanded(pairs)
+        for pairs in chain((self._groups.within,), self._found()):
+            yield from (rows for rows, _ in self._groups.expanded(pairs, self._chunk) if len(rows))
 
     def _found(self) -> Iterator[Pairs]:
-        """The pairs of different fingerprints, by their groups."""
+        """Yield the pairs of different fingerprints, by the numbers of their `Groups`."""
         self.examined = 0
         tables = range(len(self.plan.tables))
         if self._threads == 1:
@@ -120,36 +186,6 @@ class Join:
             for parts, examined in pool.map(lambda number: drain(self._comparison.pairs(number)), tables):
                 yield from parts
                 self.examined += examined
-
-    def _expanded(self, pairs: Pairs) -> Iterator[Pairs]:
-        """Every pair of rows for pairs of groups of equal ones."""
-        if len(self._members) == len(self._begins) - 1:
-            one, other = self._members[pairs.left], self._members[pairs.right]
-            yield Pairs(np.minimum(one, other), np.maximum(one, other), pairs.distance)
-            return
-        sizes = np.diff(self._begins)
-        stops = np.cumsum(sizes[pairs.left] * sizes[pairs.right])
-        for start in range(0, int(stops[-1]) if len(stops) else 0, self._chunk):
-            at = np.arange(start, min(start + self._chunk, stops[-1]))
-            pair = np.searchsorted(stops, at, side="right")
-            left, right = pairs.left[pair], pairs.right[pair]
-            one, other = np.divmod(at - (stops[pair] - sizes[left] * sizes[right]), sizes[right])
-            wanted = (left != right) | (one < other)
-            rows = self._members[self._begins[left] + one][wanted], self._members[self._begins[right] + other][wanted]
-            yield Pairs(np.minimum(*rows), np.maximum(*rows), pairs.distance[pair][wanted])
-
-
-def _grouped(first: Counts) -> tuple[Counts, Counts]:
-    """The rows that have text, group by group of equal ones, and where each group begins; the last one is the end."""
-    rows = np.flatnonzero(first >= 0)
-    begins = np.flatnonzero(first[rows] == rows)
-    if len(begins) == len(rows):
-        return rows, np.append(begins, len(rows))
-    key_bits = 64 - len(first).bit_length()
-    shift = np.uint64(64 - key_bits)
-    packed = sort_packed(first[rows].astype(np.uint64) << shift | rows.astype(np.uint64), key_bits)
-    members = (packed & (np.uint64(1) << shift) - np.uint64(1)).astype(np.int64)
-    return members, np.append(np.flatnonzero(first[members] == members), len(rows))
 
 
 def near_pairs(fingerprints: Fingerprints, k: int, *, threads: int = 1) -> Pairs:
