@@ -1,4 +1,4 @@
-"""A file appears whole or not at all."""
+"""A file or a folder appears whole or not at all."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simdup.files import whole
+from simdup.files import fillable, replaceable, whole, whole_folder
 
 
 def permissions(path: Path) -> int:
@@ -165,3 +165,85 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
         thread.join()
     assert target.read_text() in ("x" * 9999, "y" * 9999)
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_could_not_be_written_is_known_before(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a").write_text("old")
+    (tmp_path / "empty").mkdir()
+    assert replaceable(tmp_path / "new") == tmp_path / "new"
+    assert replaceable(tmp_path / "link") == tmp_path / "file"
+    assert fillable(tmp_path / "new") == tmp_path / "new"
+    assert fillable(tmp_path / "empty") == tmp_path / "empty"
+    for name in ("full", "empty", "none/a", "file/a"):
+        with pytest.raises(OSError, match=name.removesuffix("/a")):
+            replaceable(tmp_path / name)
+    for name in ("full", "file", "link", "none/a", "file/a"):
+        with pytest.raises(OSError, match=name.removesuffix("/a").replace("link", "file")):
+            fillable(tmp_path / name)
+    assert len(list(tmp_path.rglob("*"))) == 5
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_whole_folder(tmp_path: Path, before: bool) -> None:
+    target = tmp_path / "kept"
+    if before:
+        target.mkdir(0o700)
+    with whole_folder(target) as temporary:
+        (temporary / "deep").mkdir()
+        (temporary / "deep" / "a.txt").write_text("a")
+        assert temporary.parent == tmp_path
+        assert target.exists() == before
+    assert list(tmp_path.iterdir()) == [target]
+    assert (target / "deep" / "a.txt").read_text() == "a"
+    assert not before or permissions(target) == 0o700
+
+
+def test_a_folder_with_nothing_in_it(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "kept"):
+        pass
+    assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
+
+
+def fail_halfway_in_a_folder(target: Path, error: type[BaseException]) -> None:
+    with whole_folder(target) as temporary:
+        (temporary / "deep").mkdir()
+        (temporary / "deep" / "a.txt").write_text("half")
+        raise error
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize("before", [False, True])
+def test_no_folder_at_all(tmp_path: Path, error: type[BaseException], before: bool) -> None:
+    if before:
+        (tmp_path / "kept").mkdir()
+    with pytest.raises(error):
+        fail_halfway_in_a_folder(tmp_path / "kept", error)
+    assert list(tmp_path.rglob("*")) == ([tmp_path / "kept"] if before else [])
+
+
+def test_a_folder_that_is_filled_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    with pytest.raises(OSError, match="kept"), whole_folder(tmp_path / "kept"):
+        (tmp_path / "kept" / "b").write_text("theirs")
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "kept", tmp_path / "kept" / "b"]
+
+
+def test_a_link_to_an_empty_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    with whole_folder(tmp_path / "link") as temporary:
+        (temporary / "a").write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "empty" / "a").read_text() == "new"
+
+
+def test_where_another_file_system_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cannot be renamed over, which is better said before any work than after."""
+    (tmp_path / "disk").mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda path: path.name == "disk")
+    with pytest.raises(OSError, match="another file system"):
+        fillable(tmp_path / "disk")
+    assert fillable(tmp_path / "disk" / "kept") == tmp_path / "disk" / "kept"

@@ -102,6 +102,18 @@ class TestJsonLines:
         path = written(tmp_path / "a.jsonl", rb'{"text": "\ud83d\ude00"}' + b"\n" + rb'{"text": "x\ud800y"}')
         assert texts(path) == ["😀", "x\ud800y"]
 
+    @given(before=st.text(" \t\r\n\u00a0x", max_size=3), after=st.text(" \t\r\u00a0,}x", max_size=3))
+    def test_what_surrounds_an_object(self, before: str, after: str) -> None:
+        """Read or refused as json.loads does it."""
+        line = f'{before}{{"text": "a"}}{after}'.replace("\n", "")
+        with mock.patch.object(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(line.encode() + b"\n"))):
+            try:
+                json.loads(line)
+            except ValueError as error:
+                fails(["-"], "standard input, line 1: broken JSON: " + str(error))
+            else:
+                assert texts("-") == ["a"]
+
     def test_nothing_is_read_ahead(self, tmp_path: Path) -> None:
         """Pages before a broken line are given first, so that reading streams."""
         reading = read_pages([written(tmp_path / "a.jsonl", lines({"text": "a"}) + b"{")])
@@ -274,6 +286,8 @@ class TestParquet:
 
     def test_a_name_with_a_dot(self, tmp_path: Path) -> None:
         path = parquet(tmp_path / "a.parquet", **{"page.text": ["right"], "page": ["wrong"]})
+        assert texts(path, text_field="page.text") == ["right"]
+        path = parquet(tmp_path / "b.parquet", page=[{"text": "wrong"}], **{"page.text": ["right"]})
         assert texts(path, text_field="page.text") == ["right"]
 
     @pytest.mark.parametrize(
