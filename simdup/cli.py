@@ -10,22 +10,27 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from simdup import Scheme, tokens
+from simdup import Scheme, fit_idf, tokens
+from simdup.dedup import FIRST, LONGEST, Check, Table, advise, chance, decide, read, remember
 from simdup.files import whole
-from simdup.pages import Page, read_pages
+from simdup.index import Index
+from simdup.pages import read_pages
+from simdup.records import open_records
 from simdup.scheme import Hash, Unit, Weight
 from simdup.study import report
 from simdup.study.corpus import SEED, article_corpus
-from simdup.study.edits import KINDS, Edit
+from simdup.study.edits import KINDS, USUAL, Edit
 from simdup.study.experiment import LEAST_SAME, SAME, experiment
 from simdup.study.reproduce import counted
 from simdup.study.reproduce import reproduce as reproduce_figures
+
+_Item = TypeVar("_Item")
 
 app = typer.Typer(
     add_completion=False,
@@ -35,15 +40,16 @@ app = typer.Typer(
 )
 _DEFAULT = Scheme()
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
-_ON_INTERRUPT = "interrupted: a file that was not finished is as it was"
+_ON_INTERRUPT = "interrupted: a file that was not finished is as it was; the same command begins anew"
 _NARROWEST = 76
+_SAMPLE = 2_000
 
 
 class _Console(Console):
     """A console that leaves a closed pipe to `main`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr)
         self.width = max(self.width, _NARROWEST)  # below that, numbers would be cut
 
     def on_broken_pipe(self) -> None:
@@ -125,6 +131,14 @@ def _bar() -> Progress:
 
 
 @contextlib.contextmanager
+def _doing(bar: Progress, what: str) -> Iterator[None]:
+    """Say what is done for as long as it takes."""
+    task = bar.add_task(what, total=None)
+    yield
+    bar.update(task, total=1, completed=1)
+
+
+@contextlib.contextmanager
 def _steps(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function to call with the name of each of so many steps when it begins."""
     with _bar() as bar:
@@ -146,6 +160,15 @@ def _json_file(path: str | None) -> Iterator[dict[str, Any]]:
         temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
+_TextField = Annotated[str, typer.Option(help="Field or column that holds the text.")]
+_Unit = Annotated[Unit, typer.Option(help="What a token is.")]
+_Ngram = Annotated[int, typer.Option(help="How many tokens make a feature.")]
+_Bits = Annotated[int, typer.Option(help="Width of the fingerprint: 64, 128 or 256.")]
+_Weight = Annotated[Weight, typer.Option(help="tf: as often as it occurs; set: once; idf: fitted on these pages.")]
+_Hash = Annotated[Hash, typer.Option("--hash", help="Hash of the features.")]
+_Normalize = Annotated[bool, typer.Option("--normalize/--raw", help="Normalise, or only split on white space.")]
+_Budget = typer.Option(min=0, max=1e6, help="False pairs allowed among a million pairs of unrelated pages.")
+_Threads = Annotated[int, typer.Option(min=1, help="Threads that work at once.")]
 _JSON = typer.Option("--json", metavar="FILE", help="Write everything to this file too; - prints it instead of tables.")
 
 
@@ -205,37 +228,31 @@ def study(
     pages: Annotated[
         list[str], typer.Argument(help="JSONL, Parquet or text files, folders of .txt; - for JSONL on standard input.")
     ],
-    text_field: Annotated[str, typer.Option(help="Field or column that holds the text.")] = "text",
-    unit: Annotated[Unit, typer.Option(help="What a token is.")] = _DEFAULT.unit,
-    ngram: Annotated[int, typer.Option(help="How many tokens make a feature.")] = _DEFAULT.ngram,
-    bits: Annotated[int, typer.Option(help="Width of the fingerprint: 64, 128 or 256.")] = _DEFAULT.bits,
-    weight: Annotated[
-        Weight, typer.Option(help="tf: as often as it occurs; set: once; idf: fitted on these pages.")
-    ] = "tf",
-    hash_: Annotated[Hash, typer.Option("--hash", help="Hash of the features.")] = _DEFAULT.hash,
-    normalize: Annotated[
-        bool, typer.Option("--normalize/--raw", help="Normalise, or only split on white space.")
-    ] = True,
+    text_field: _TextField = "text",
+    unit: _Unit = _DEFAULT.unit,
+    ngram: _Ngram = _DEFAULT.ngram,
+    bits: _Bits = _DEFAULT.bits,
+    weight: _Weight = _DEFAULT.weight,
+    hash_: _Hash = _DEFAULT.hash,
+    normalize: _Normalize = True,
     template: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Text to put before every page as well.")
     ] = None,
     edits: Annotated[
         str, typer.Option(help=f"What to do to a copy of each page: {KINDS}. A rate alone replaces words.")
-    ] = "0.01,0.05,0.15",
+    ] = USUAL,
     same: Annotated[
         float, typer.Option(min=LEAST_SAME, max=1, help="Pages that share so much say the same before any edit.")
     ] = SAME,
-    max_false_per_million: Annotated[
-        float, typer.Option(min=0, max=1e6, help="False pairs allowed among a million pairs of unrelated pages.")
-    ] = 1.0,
+    max_false_per_million: Annotated[float, _Budget] = 1.0,
     among: Annotated[
         int, typer.Option(min=2, max=10**15, help="For how many pages to say what the advice would mean.")
     ] = 1_000_000,
     sample: Annotated[
         int, typer.Option(min=0, help="Study at most so many pages, drawn at random; 0 for all.")
-    ] = 2_000,
+    ] = _SAMPLE,
     seed: Annotated[int, typer.Option(help="Seed of the sample and the edits.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="Threads that fingerprint.")] = 1,
+    threads: _Threads = 1,
     save_scheme: Annotated[
         str | None, typer.Option(metavar="FILE", help="Save the scheme, with the table that idf was fitted to.")
     ] = None,
@@ -252,7 +269,9 @@ def study(
     conditions = {"as they are": None} | ({"with template": prefix} if prefix else {})
     saved = whole(save_scheme) if save_scheme else contextlib.nullcontext()
     with _json_file(json_file) as content, saved as scheme_file:
-        read, studied = _sample(read_pages(pages, text_field), sample, seed)
+        with _bar() as bar:
+            every = bar.track(read_pages(pages, text_field), description="pages read")
+            read, studied = _sample(every, sample, seed)
         with _steps(len(chosen) + len(conditions) + 2) as step:
             trial = experiment([page.text for page in studied], chosen, seed, same, step)
             found = {}
@@ -302,6 +321,108 @@ def study(
         console.print(sentences, highlight=False)
 
 
+@app.command()
+def dedup(
+    pages: Annotated[
+        list[str],
+        typer.Argument(help="JSONL files and - for standard input; or Parquet files; or texts and folders of .txt."),
+    ],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="KEPT", help="Where to write what is kept, in the kind it was read."),
+    ],
+    pairs: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write all near pairs to a .jsonl or .parquet file.")
+    ] = None,
+    clusters: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write what is kept for which page to such a file.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="Bits within which pages say the same; measured on them if not given.")
+    ] = None,
+    false_per_million: Annotated[float, _Budget] = 1.0,
+    verify: Annotated[
+        str | None,
+        typer.Option(metavar="J", help="Jaccard similarity that their features must have too; or containment:J."),
+    ] = None,
+    keep: Annotated[
+        str, typer.Option(metavar="first|longest|FIELD", help="Which to keep; of a field the largest value.")
+    ] = FIRST,
+    index: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Count the pages kept in earlier runs with it, and add these.")
+    ] = None,
+    least_features: Annotated[
+        int, typer.Option(min=1, help="Keep pages of fewer features without comparing them.")
+    ] = 1,
+    text_field: _TextField = "text",
+    scheme_file: Annotated[
+        Path | None, typer.Option("--scheme", metavar="FILE", help="A scheme that study saved, instead of the options.")
+    ] = None,
+    unit: _Unit = _DEFAULT.unit,
+    ngram: _Ngram = _DEFAULT.ngram,
+    bits: _Bits = _DEFAULT.bits,
+    weight: _Weight = _DEFAULT.weight,
+    hash_: _Hash = _DEFAULT.hash,
+    normalize: _Normalize = True,
+    threads: _Threads = 1,
+    json_file: Annotated[str | None, _JSON] = None,
+) -> None:
+    """Keep one of the pages that say the same. Pages without text are kept."""
+    scheme = Scheme.load(scheme_file) if scheme_file else Scheme(unit, ngram, bits, weight, hash_, normalize)
+    check = Check.parse(verify) if verify else None
+    if check and index:
+        raise ValueError("--verify needs the texts of earlier pages, which an index does not have: give one of the two")
+    outputs = [output, pairs, clusters, index, json_file]
+    if outputs.count("-") > 1:
+        raise ValueError("- is given for two outputs: they would be mixed")
+    _apart(outputs, [*pages, os.fspath(scheme_file)] if scheme_file else pages)
+    tables = {name: Table(path, name) for name, path in (("pairs", pairs), ("clusters", clusters)) if path}
+    order_field = None if keep in (FIRST, LONGEST) else keep
+    with contextlib.ExitStack() as stack:
+        content = stack.enter_context(_json_file(json_file))
+        records = stack.enter_context(open_records(pages, text_field, order_field))
+        records.check_output(output)
+        bar = stack.enter_context(_bar())
+
+        def texts() -> Iterator[str]:
+            return (record.text for record in bar.track(records.read(), description="pages read"))
+
+        if scheme.weight == "idf" and scheme.idf is None:
+            scheme = fit_idf(texts(), scheme)
+        advised = None
+        if k is None:
+            sample = _sample(texts(), _SAMPLE, 0)[1]
+            with _doing(bar, "a threshold is measured"):
+                advised = advise(sample, scheme, false_per_million)
+            k = advised.k
+        earlier = stack.enter_context(Index(k, scheme, index)) if index else None
+        every = bar.track(records.read(), description="pages read")
+        read_ = read(every, scheme, keep, compare=check is not None, threads=threads)
+        with _doing(bar, "near pairs"):
+            decision = decide(
+                read_, k, least_features=least_features, check=check, texts=texts, index=earlier, threads=threads
+            )
+        with _doing(bar, "written"):
+            for name, table in tables.items():
+                table.write(getattr(decision, name)(records.place))
+            records.write(decision.keep, output)
+            if earlier is not None:
+                remember(earlier, decision, records.place)
+        counts, by_chance = decision.counts(), chance(decision.units, k)
+        content |= {
+            "scheme": scheme.id,
+            "k": k,
+            "advice": report.threshold_json(advised) if advised else None,
+            **{name.replace(" ", "_"): count for name, count in counts.items()},
+            "false_pairs_by_chance": by_chance,
+        }
+    if json_file == "-":
+        return
+    console = _Console(stderr=output == "-")
+    console.print(report.dedup_table(counts, by_chance))
+    console.print(report.dedup_threshold(scheme, k, advised, len(decision.units)), highlight=False)
+
+
 def _template(path: Path) -> str:
     texts = [page.text for page in read_pages([path])]
     if len(texts) != 1 or not tokens(texts[0], _DEFAULT):
@@ -309,15 +430,14 @@ def _template(path: Path) -> str:
     return texts[0]
 
 
-def _sample(pages: Iterable[Page], size: int, seed: int) -> tuple[int, list[Page]]:
+def _sample(pages: Iterable[_Item], size: int, seed: int) -> tuple[int, list[_Item]]:
     """Return how many pages there are, and at most `size` of them, each equally likely, in order; all for 0."""
     rng = random.Random(seed)
-    kept: dict[int, tuple[int, Page]] = {}
+    kept: dict[int, tuple[int, _Item]] = {}
     read = 0
-    with _bar() as bar:
-        for page in bar.track(pages, description="pages read"):
-            slot = read if not size or read < size else rng.randint(0, read)
-            if not size or slot < size:
-                kept[slot] = (read, page)
-            read += 1
+    for page in pages:
+        slot = read if not size or read < size else rng.randint(0, read)
+        if not size or slot < size:
+            kept[slot] = (read, page)
+        read += 1
     return read, [page for _, page in sorted(kept.values())]

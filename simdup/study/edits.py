@@ -110,6 +110,10 @@ KINDS = ", ".join([f"{change}[-sentences]:RATE" for change in _CHANGES] + list(_
 """How edits are named."""
 
 
+USUAL = "0.01,0.05,0.15"
+"""What is done to pages if nothing else is asked, as `Edit.parse` reads it, separated by commas."""
+
+
 @dataclass(frozen=True)
 class Edit:
     """One kind of edit at one rate."""

@@ -103,7 +103,7 @@ class Experiment:
         for name, rows in (*self.edited.items(), ("the same before", self.same), ("unrelated", unrelated)):
             rows = rows[(self.family[rows] >= 0).all(axis=1)]
             if len(rows):
-                means[name] = float(sets.jaccard(rows[:, 0], rows[:, 1]).mean())
+                means[name] = float(sets.similarity(rows[:, 0], rows[:, 1]).mean())
         return means
 
     def _closest(self, fingerprints: Fingerprints, most: int = 3) -> list[Closest]:
@@ -115,7 +115,7 @@ class Experiment:
         nearest = np.argsort(pairs.distance, kind="stable")[:most]
         left, right = pages[pairs.left[nearest]], pages[pairs.right[nearest]]
         sets = FeatureSets([self.texts[row] for row in (*left, *right)], _PROPOSAL)
-        shared = sets.jaccard(np.arange(len(left)), len(left) + np.arange(len(left)))
+        shared = sets.similarity(np.arange(len(left)), len(left) + np.arange(len(left)))
         columns = (left, right, pairs.distance[nearest], shared)
         return list(map(Closest, *(column.tolist() for column in columns)))
 
@@ -211,5 +211,5 @@ def same_pages(pages: Sequence[str], same: float = SAME) -> NDArray[np.int64]:
     rows = np.setdiff1d(np.flatnonzero(fingerprints.features), equal[:, 1])
     proposed = all_pairs(fingerprints.words[rows], _PROPOSAL_K)
     left, right = rows[proposed.left], rows[proposed.right]
-    alike = FeatureSets(pages, _PROPOSAL).jaccard(left, right) >= same
+    alike = FeatureSets(pages, _PROPOSAL).similarity(left, right) >= same
     return np.concatenate([equal, np.column_stack((left[alike], right[alike]))])

@@ -187,27 +187,59 @@ def advice(
     return sentence
 
 
+def threshold_json(at: Threshold) -> dict[str, Any]:
+    """Return a threshold as JSON holds it; shares are from 0 to 1."""
+    low, high = at.recall_interval
+    return {
+        "k": at.k,
+        "recall": at.recall,
+        "recall_low": low,
+        "recall_high": high,
+        "found": at.found,
+        "edited": at.edited,
+        "false_pairs": at.false,
+        "unrelated": at.unrelated,
+        "false_per_million": at.false_per_million,
+        "false_per_million_at_most": at.false_per_million_at_most,
+    }
+
+
+def dedup_table(counts: Mapping[str, int], by_chance: float) -> Table:
+    """Return how many pages of each sort there were; sorts of which there was none are left out."""
+    table = _table()
+    table.show_header = False
+    table.add_column("pages")
+    table.add_column("", justify="right")
+    for name, count in counts.items():
+        if count or name in ("read", "exact duplicates", "near duplicates", "kept"):
+            table.add_row(name, f"{count:,}", style="bold" if name == "kept" else "")
+    table.add_row("false pairs expected by chance", f"{number(float(f'{by_chance:.2g}'))}", style="dim")
+    return table
+
+
+def dedup_threshold(scheme: Scheme, k: int, advised: Threshold | None, pages: int) -> str:
+    """Say in plain sentences by which threshold pages were near, and what it means."""
+    sentence = f"Near: within k = {k} of {scheme.bits} bits, scheme {scheme.id}. "
+    if advised is None:
+        return sentence + "Chance knows nothing of what pages share: simdup study measures it."
+    low, high = advised.recall_interval
+    most = number(float(f"{advised.false_among(pages, at_most=True):.2g}"))
+    return sentence + (
+        f"On a sample of these pages it found {percent(advised.recall)} of the copies with 1, 5 and 15 % of the words "
+        f"replaced (95 % interval {100 * low:.1f} to {100 * high:.1f}) and {many(advised.false, 'false pair')} among "
+        f"{advised.unrelated:,} unrelated: at most {most} among all {pages:,} different pages."
+    )
+
+
 def study_json(
     condition: Condition, jaccard: Mapping[str, float], advised: Threshold | None, page_ids: Sequence[str]
 ) -> dict[str, Any]:
     """Return a condition of `simdup study --json`; shares are from 0 to 1."""
     measurement = condition.measurement
 
-    def threshold(at: Threshold) -> dict[str, Any]:
-        low, high = at.recall_interval
-        return {
-            "k": at.k,
-            "recall": at.recall,
-            "recall_low": low,
-            "recall_high": high,
-            "recall_of_each": {name: pairs.share(at.k) for name, pairs in measurement.edited.items()},
-            "found": at.found,
-            "edited": at.edited,
-            "false_pairs": at.false,
-            "unrelated": at.unrelated,
-            "false_per_million": at.false_per_million,
-            "false_per_million_at_most": at.false_per_million_at_most,
-        }
+    def of_each(at: Threshold) -> dict[str, Any]:
+        shares = {name: pairs.share(at.k) for name, pairs in measurement.edited.items()}
+        return threshold_json(at) | {"recall_of_each": shares}
 
     return {
         "scheme": condition.scheme.id,
@@ -221,8 +253,8 @@ def study_json(
             }
             for name, distances in _named(measurement).items()
         },
-        "thresholds": [threshold(measurement.at(k)) for k in range(measurement.bits + 1)],
-        "advice": threshold(advised) if advised else None,
+        "thresholds": [of_each(measurement.at(k)) for k in range(measurement.bits + 1)],
+        "advice": of_each(advised) if advised else None,
         "closest": [
             {"left": page_ids[pair.left], "right": page_ids[pair.right]}
             | {"distance": pair.distance, "jaccard": pair.jaccard}

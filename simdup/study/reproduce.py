@@ -153,9 +153,9 @@ def counted(corpus: Corpus, fingerprinter: Callable[..., Any] = fingerprint) -> 
         "F1.positive_pairs": positive,
         "F1.negative_pairs": negative,
         "F1.pairs": len(corpus.pages) * (len(corpus.pages) - 1) // 2,
-        "F3.variants": float(sets.jaccard(rows[:, 0], rows[:, 1]).mean()),
+        "F3.variants": float(sets.similarity(rows[:, 0], rows[:, 1]).mean()),
         # The article does not say which pairs it drew: here all pairs of originals.
-        "F3.random": float(sets.jaccard(*np.triu_indices(originals, 1)).mean()),
+        "F3.random": float(sets.similarity(*np.triu_indices(originals, 1)).mean()),
     }
     for table, found in (("F2", words), ("F5", trigrams)):
         for condition, measurement in found.items():

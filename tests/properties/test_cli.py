@@ -1,7 +1,6 @@
 """The command: its answers agree with the library, every option counts, and bad input is one line and exit 2."""
 
 import contextlib
-import io
 import json
 import os
 import random
@@ -11,8 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,61 +29,12 @@ from simdup.study.edits import Edit
 from simdup.study.experiment import experiment
 from simdup.study.report import study_json
 from simdup.study.reproduce import counted, figures
+from tests.properties.command import COMMAND, INTERRUPTED, Run, json_lines, make_pages, refused, without_names
 
-COMMAND = [sys.executable, "-c", "from simdup.cli import main; main()"]
 EDITS = "0.01,0.05,0.15"
 
 
-@dataclass
-class Ran:
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out, parse_constant=pytest.fail)
-
-    @property
-    def conditions(self) -> Any:
-        return without_names(self.json["conditions"])
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command in this process, as wide as a terminal of 80 columns."""
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-
-    def call(*arguments: str | os.PathLike[str], stdin: bytes = b"") -> Ran:
-        monkeypatch.setattr(sys, "argv", ["simdup", *(os.fspath(argument) for argument in arguments)])
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin)))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            simdup.cli.main()
-        out, err = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ran(ended.value.code, out, err)
-
-    return call
-
-
-def make_pages(count: int = 24, words: int = 80, seed: int = 39) -> list[str]:
-    rng = random.Random(seed)
-    vocabulary = [f"Word{i}" for i in range(900)]
-    return [" ".join(rng.choices(vocabulary, k=words)) + "." for _ in range(count)]
-
-
 PAGES = make_pages()
-
-
-def json_lines(texts: list[str], field: str = "text") -> bytes:
-    return "".join(json.dumps({field: text}, ensure_ascii=False) + "\n" for text in texts).encode()
 
 
 @pytest.fixture
@@ -105,22 +54,6 @@ def expected(texts: list[str], scheme: Scheme, edits: str = EDITS, seed: int = 0
     ids = list(map(str, range(len(texts))))
     answer = {name: study_json(c, trial.jaccard(), c.measurement.advise(1), ids) for name, c in found.items()}
     return without_names(json.loads(json.dumps(answer)))
-
-
-def without_names(conditions: Any) -> Any:
-    for condition in conditions.values():
-        for pair in condition["closest"]:
-            del pair["left"], pair["right"]
-    return conditions
-
-
-def refused(ran: Ran, *parts: str) -> None:
-    assert ran.code == 2, ran
-    assert ran.out == ""
-    assert ran.err.startswith("simdup: ")
-    assert ran.err.count("\n") == 1
-    assert ran.err.endswith("\n")
-    assert re.search(".*".join(map(re.escape, parts)), ran.err), ran.err
 
 
 @pytest.fixture(scope="module")
@@ -657,7 +590,9 @@ class TestBadInput:
         refused(run("study", "-"), "fewer than two pages")
 
 
-@pytest.mark.parametrize("command", [[], ["--help"], ["study", "--help"], ["reproduce", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [[], ["--help"], ["study", "--help"], ["reproduce", "--help"], ["dedup", "--help"]], ids=" ".join
+)
 def test_help(run: Run, command: list[str]) -> None:
     ran = run(*command)
     assert (ran.code, ran.err) == (0, "")
@@ -755,7 +690,7 @@ class TestProcess:
             assert process.wait(60) == 130
             assert process.stdout
             assert process.stderr
-            assert process.stderr.read() == b"simdup: interrupted: a file that was not finished is as it was\n"
+            assert process.stderr.read() == INTERRUPTED
             assert process.stdout.read() == b""
         assert not list(tmp_path.iterdir())
 
