@@ -21,7 +21,7 @@ from simdup.dedup import FIRST, LONGEST, Check, Table, advise, chance, decide, r
 from simdup.files import whole
 from simdup.index import Index
 from simdup.pages import read_pages
-from simdup.records import open_records
+from simdup.records import Batch, open_records
 from simdup.scheme import Hash, Unit, Weight
 from simdup.study import report
 from simdup.study.corpus import SEED, article_corpus
@@ -384,8 +384,15 @@ def dedup(
         records.check_output(output)
         bar = stack.enter_context(_bar())
 
+        def batches() -> Iterator[Batch]:
+            task = bar.add_task("pages read", total=None)
+            for batch in records.batches():
+                yield batch
+                bar.advance(task, len(batch.texts))
+            bar.update(task, total=len(records))
+
         def texts() -> Iterator[str]:
-            return (record.text for record in bar.track(records.read(), description="pages read"))
+            return (text for batch in batches() for text in batch.as_list())
 
         if scheme.weight == "idf" and scheme.idf is None:
             scheme = fit_idf(texts(), scheme)
@@ -396,8 +403,7 @@ def dedup(
                 advised = advise(sample, scheme, false_per_million)
             k = advised.k
         earlier = stack.enter_context(Index(k, scheme, index)) if index else None
-        every = bar.track(records.read(), description="pages read")
-        read_ = read(every, scheme, keep, compare=check is not None, threads=threads)
+        read_ = read(batches(), scheme, keep, compare=check is not None, threads=threads)
         with _doing(bar, "near pairs"):
             decision = decide(
                 read_, k, least_features=least_features, check=check, texts=texts, index=earlier, threads=threads

@@ -19,7 +19,7 @@ from simdup.fingerprint import Counts, Fingerprints, Words, fingerprint
 from simdup.hamming import Pairs, distance, in_order
 from simdup.index import Index
 from simdup.join import Groups, Join, first_equal
-from simdup.records import Record
+from simdup.records import Batch
 from simdup.scheme import Scheme
 from simdup.similarity import Measure, check_similarity, digests, verify
 from simdup.study.edits import USUAL, Edit
@@ -28,8 +28,8 @@ from simdup.study.measure import Threshold
 
 FIRST, LONGEST = "first", "longest"
 _NOBODY = -1
-# Texts are held until there are so many, or so many characters of them.
-_HELD_TEXTS, _HELD_CHARACTERS = 1 << 14, 1 << 22
+# Fingerprints enough to know how often each bit is set.
+_SHARES = 1 << 16
 
 Rows = Iterator[dict[str, Any]]
 
@@ -83,7 +83,7 @@ class Pages(NamedTuple):
     """Of the sets of features, shape (n,), if they will be compared."""
 
 
-def read(records: Iterable[Record], scheme: Scheme, keep: str, *, compare: bool, threads: int) -> Pages:
+def read(batches: Iterable[Batch], scheme: Scheme, keep: str, *, compare: bool, threads: int) -> Pages:
     """Read all records once.
 
     Parameters
@@ -97,33 +97,21 @@ def read(records: Iterable[Record], scheme: Scheme, keep: str, *, compare: bool,
     words = [np.empty((0, scheme.words), np.uint64)]
     features, sums = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     orders: list[Any] = []
-    for some in _held(records):
-        texts = [record.text for record in some]
-        column = fingerprint(texts, scheme, threads=threads)
+    for batch in batches:
+        column = fingerprint(batch.texts, scheme, threads=threads)
         words.append(column.words)
         features.append(column.features)
         if compare:
-            sums.append(digests(texts, scheme))
-        if keep != FIRST:
-            orders += map(len, texts) if keep == LONGEST else (record.order for record in some)
+            sums.append(digests(batch.texts, scheme))
+        if keep == LONGEST:
+            orders += map(len, batch.as_list())
+        elif keep != FIRST:
+            orders += batch.orders or []
     fingerprints = Fingerprints(np.concatenate(words), np.concatenate(features), scheme)
     rank = np.arange(len(fingerprints))
     if keep != FIRST:
         rank = np.array(sorted(rank.tolist(), key=orders.__getitem__, reverse=True), np.int64)
     return Pages(fingerprints, rank, np.concatenate(sums) if compare else None)
-
-
-def _held(records: Iterable[Record]) -> Iterator[list[Record]]:
-    some: list[Record] = []
-    characters = 0
-    for record in records:
-        some.append(record)
-        characters += len(record.text)
-        if len(some) == _HELD_TEXTS or characters >= _HELD_CHARACTERS:
-            yield some
-            some, characters = [], 0
-    if some:
-        yield some
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,23 +235,22 @@ def decide(
         ends = Pairs(rows[pairs.left], rows[pairs.right], np.arange(len(pairs)))
         alike, similarity = verify(ends, texts(), fingerprints.scheme, check.least, check.measure)
         pairs = pairs[alike.distance]
-    hits = index.query(units) if index is not None else [[]] * len(units)
-    new = np.array([not found for found in hits], np.bool_)
+    hits = index.query(units) if index is not None else []
+    nearest = {number: found[0] for number, found in enumerate(hits) if found}
+    new = np.ones(len(units), np.bool_)
+    new[list(nearest)] = False
     clusters = cluster(pairs[new[pairs.left] & new[pairs.right]], len(units))
+    bits = distance(units, units[clusters.representative])
+    bits[list(nearest)] = [near for _, near in nearest.values()]
 
+    # From the different ones to all rows.
     unit = np.repeat(np.arange(len(groups)), groups.sizes)
     members = rank[groups.members]
     representative, apart = np.arange(len(rank)), np.zeros(len(rank), np.int64)
     representative[members] = np.where(new, rows[clusters.representative], _NOBODY)[unit]
-    bits = distance(units, units[clusters.representative])
-    nearest = {number: found[0] for number, found in enumerate(hits) if found}
-    bits[list(nearest)] = [near for _, near in nearest.values()]
     apart[members] = bits[unit]
-    earlier = {
-        row: nearest[number][0]
-        for row, number in zip(members.tolist(), unit.tolist(), strict=True)
-        if number in nearest
-    }
+    old = ~new[unit]
+    earlier = {row: nearest[at][0] for row, at in zip(members[old].tolist(), unit[old].tolist(), strict=True)}
     return Decision(
         fingerprints, passed_over, representative, apart, earlier, units, rank, groups, pairs, similarity, clusters
     )
@@ -285,7 +272,8 @@ def chance(fingerprints: Fingerprints, k: int) -> float:
     """
     if len(fingerprints) < 2:
         return 0.0
-    ones = np.unpackbits(fingerprints.words.view(np.uint8), axis=1).mean(axis=0)
+    some = fingerprints.words[:: 1 + len(fingerprints) // _SHARES]
+    ones = np.unpackbits(np.ascontiguousarray(some).view(np.uint8), axis=1).mean(axis=0)
     within = np.ones(1)
     for share in ones.tolist():
         differs = 2 * share * (1 - share)

@@ -13,15 +13,20 @@ from simdup.blocks import Costs, Plan
 from simdup.fingerprint import Counts, Fingerprint, Fingerprints, Words
 from simdup.hamming import Columns, check_k, columns_of
 from simdup.jit import kernel, popcount
+from simdup.join import Groups, first_equal
 from simdup.scheme import Scheme, as_scheme, same_scheme
 from simdup.store import News, Store
 
 # Rows are put into a segment when so many wait; until then they are compared one by one, which takes microseconds.
 _WAITING = 1 << 14
+_ITSELF = np.arange(_WAITING, dtype=np.uint32)
 # A segment that is less than so many times as large as the one behind it is put together with it.
 _GROWTH = 4
 # A look-up fetches what is far apart in memory; to make the tables is paid once.
 _LOOKED_UP = Costs(row=0, key=60, candidate=4)
+
+
+Rows = NDArray[np.uint32]
 
 
 @njit(inline="always")
@@ -32,44 +37,55 @@ def _apart(queries, query, columns, row, mask):  # type: ignore[no-untyped-def]
     return bits
 
 
+@njit(inline="always")
+def _put(hits, found, query, start, row, following, alive, bits):  # type: ignore[no-untyped-def]
+    """Put (query, row, distance) of a row and all that are equal to it into `hits`, and count them."""
+    more = True
+    while more:
+        if alive[start + row]:
+            if found < len(hits):
+                hits[found, 0], hits[found, 1], hits[found, 2] = query, start + row, bits
+            found += 1
+        more = following[row] != row
+        row = following[row]
+    return found
+
+
 @kernel
-def _look_up(queries, keys, flips, rows, begins, columns, alive, k, masks, radii, table, everything, hits):  # type: ignore[no-untyped-def]
-    """Put (query, row, distance) of what this table is the first to find into `hits`, and count it."""
+def _look_up(  # type: ignore[no-untyped-def]
+    queries, keys, flips, rows, begins, columns, k, masks, radii, table, everything, start, following, alive, hits
+):
+    """Put the hits that this table is the first to find into `hits`, and count them."""
     found = 0
     for query in range(len(keys)):
         for flip in flips:
             key = keys[query] ^ flip
             for place in range(begins[key], begins[key + np.uint64(1)]):
                 row = rows[place]
-                bits = _apart(queries, query, columns, row, everything)
-                if bits <= k and alive[row]:
+                bits = _apart(queries, query, columns, start + row, everything)
+                if bits <= k:
                     first = 0
-                    while _apart(queries, query, columns, row, masks[first]) > radii[first]:
+                    while _apart(queries, query, columns, start + row, masks[first]) > radii[first]:
                         first += 1
                     if first == table:
-                        if found < len(hits):
-                            hits[found, 0], hits[found, 1], hits[found, 2] = query, row, bits
-                        found += 1
+                        found = _put(hits, found, query, start, row, following, alive, bits)
     return found
 
 
 @kernel
-def _look_through(queries, start, stop, columns, alive, k, everything, hits):  # type: ignore[no-untyped-def]
-    """Put (query, row, distance) of the rows from `start` to `stop` that are near into `hits`, and count them."""
+def _look_through(queries, columns, rows, k, everything, start, following, alive, hits):  # type: ignore[no-untyped-def]
+    """Put the hits among these rows, whose columns are given, into `hits`, and count them."""
     found = 0
     for query in range(np.uint64(len(queries[0]))):
         near = np.uint64(0)
-        for row in range(np.uint64(start), np.uint64(stop)):  # only counts, which compiles to wide population counts
+        for row in range(np.uint64(len(rows))):  # only counts, which compiles to wide population counts
             near += np.uint64(_apart(queries, query, columns, row, everything) <= k)
-        at = np.uint64(start)
+        at = np.uint64(0)
         while near:
             bits = _apart(queries, query, columns, at, everything)
             if bits <= k:
                 near -= np.uint64(1)
-                if alive[at]:
-                    if found < len(hits):
-                        hits[found, 0], hits[found, 1], hits[found, 2] = query, at, bits
-                    found += 1
+                found = _put(hits, found, query, start, rows[at], following, alive, bits)
             at += np.uint64(1)
     return found
 
@@ -79,37 +95,51 @@ class _Directory(NamedTuple):
 
     key_bits: int
     flips: Words
-    rows: NDArray[np.uint32]
-    begins: NDArray[np.uint32]
+    rows: Rows
+    begins: Rows
 
 
 class _Segment:
     """The rows from `start` to `stop`, arranged so that the near ones are found without looking at all."""
 
-    def __init__(self, columns: Columns, start: int, stop: int, k: int) -> None:
-        self.start, self.stop = start, stop
-        own = tuple(column[start:stop] for column in columns)
+    def __init__(self, entries: Fingerprints, start: int, k: int) -> None:
+        self.start, self.stop = start, start + len(entries)
         self._k = np.uint64(k)
-        self._everything = np.full(len(columns), ~np.uint64(0))
-        self._tables = Plan.choose(own, k, costs=_LOOKED_UP).tables if stop - start > _WAITING else ()
-        self._masks = np.array([table.mask(len(columns)) for table in self._tables])
+        self._everything = np.full(entries.scheme.words, ~np.uint64(0))
+        self._rows, self._following = _different(entries)
+        self._own = columns_of(entries.words[self._rows])
+        self._tables = Plan.choose(self._own, k, costs=_LOOKED_UP).tables
+        self._masks = np.array([table.mask(entries.scheme.words) for table in self._tables])
         self._radii = np.array([table.radius for table in self._tables], np.uint64)
         self._directories = []
         for table in self._tables if any(table.bits for table in self._tables) else ():
-            rows, begins = table.directory(own)
-            key_bits, flips = table.key_bits(stop - start), table.flips.astype(np.uint64)
-            rows += start
-            self._directories.append(_Directory(key_bits, flips, rows.astype(np.uint32), begins.astype(np.uint32)))
+            places, begins = table.directory(self._own)
+            key_bits, flips = table.key_bits(len(self._rows)), table.flips.astype(np.uint64)
+            self._directories.append(_Directory(key_bits, flips, self._rows[places], begins.astype(np.uint32)))
+        if self._directories:
+            self._own, self._rows = (), _ITSELF[:0]
 
     def near(self, queries: Columns, columns: Columns, alive: NDArray[np.bool_]) -> Iterator[Counts]:
         """Yield (query, row, distance) of what is near, shape (hits, 3), in no order."""
         everything, k = self._everything, self._k
+        these = everything, np.uint64(self.start), self._following, alive
         if not self._directories:
-            yield _all_hits(_look_through, queries, self.start, self.stop, columns, alive, k, everything)
+            yield _all_hits(_look_through, queries, self._own, self._rows, k, *these)
         for number, directory in enumerate(self._directories):
             keys = self._tables[number].packed(queries, directory.key_bits) >> np.uint64(64 - directory.key_bits)
-            found = queries, keys, *directory[1:], columns, alive, k, self._masks, self._radii, number, everything
-            yield _all_hits(_look_up, *found)
+            found = keys, *directory[1:], columns, k, self._masks, self._radii, number
+            yield _all_hits(_look_up, queries, *found, *these)
+
+
+def _different(entries: Fingerprints) -> tuple[Rows, Rows]:
+    """The first row of each fingerprint that there is, and for each row the next that is equal, or itself."""
+    groups = Groups(first_equal(entries))
+    following, members = np.arange(len(entries), dtype=np.uint32), groups.members.astype(np.uint32)
+    ends = groups.begins[1:] - 1
+    next_ = np.roll(members, -1)
+    next_[ends] = members[ends]
+    following[members] = next_
+    return groups.firsts.astype(np.uint32), following
 
 
 def _all_hits(kernel_: Any, queries: Columns, *arguments: Any) -> Counts:
@@ -150,7 +180,8 @@ class Index:
 
     Notes
     -----
-    In memory a page takes about 180 bytes beside its id, in a file of 64-bit fingerprints about 60.
+    With k = 3 and 64 bits a page takes 130 to 190 bytes in memory beside its id, and 50 in a file if its id is a small
+    int. Each 64 bits more take some 10 bytes in memory and 8 in a file.
     """
 
     def __init__(
@@ -279,14 +310,21 @@ class Index:
         hits: list[list[tuple[int, int]]] = [[] for _ in range(len(fingerprints))]
         with self._lock:
             self._follow()
-            segments = list(self._segments)
-            if self._arranged < len(self._ids):
-                segments.append(_Segment(self._columns, self._arranged, len(self._ids), self.k))
-            for segment in segments:
-                for found in segment.near(queries, self._columns, self._alive):
-                    for query, row, bits in zip(asked[found[:, 0]].tolist(), *found.T[1:].tolist(), strict=True):
-                        hits[query].append((bits, row))
+            for found in self._near(queries):
+                for query, row, bits in zip(asked[found[:, 0]].tolist(), *found.T[1:].tolist(), strict=True):
+                    hits[query].append((bits, row))
             return [[(self._ids[row], bits) for bits, row in sorted(found, key=self._place)] for found in hits]
+
+    def _near(self, queries: Columns) -> Iterator[Counts]:
+        """Yield (query, row, distance) of what is near, shape (hits, 3), in no order."""
+        for segment in self._segments:
+            yield from segment.near(queries, self._columns, self._alive)
+        start, stop = self._arranged, len(self._ids)
+        if start < stop:
+            waiting, each = tuple(column[start:stop] for column in self._columns), _ITSELF[: stop - start]
+            everything = np.full(len(queries), ~np.uint64(0))
+            these = np.uint64(self.k), everything, np.uint64(start), each, self._alive
+            yield _all_hits(_look_through, queries, waiting, each, *these)
 
     def _place(self, hit: tuple[int, int]) -> tuple[Any, ...]:
         """Where a hit stands in an answer."""
@@ -346,7 +384,9 @@ class Index:
         start, stop = self._arranged, len(self._ids)
         while self._segments and start - self._segments[-1].start < _GROWTH * (stop - start):
             start = self._segments.pop().start
-        self._segments.append(_Segment(self._columns, start, stop, self.k))
+        words = np.column_stack([column[start:stop] for column in self._columns])
+        entries = Fingerprints(words, self._alive[start:stop].astype(np.int64), self.scheme)
+        self._segments.append(_Segment(entries, start, self.k))
 
     def _compact(self) -> None:
         """Leave out the rows that are no id's any more."""

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from simdup.batches import is_text
@@ -23,6 +25,8 @@ _BUFFER_BYTES = 1 << 20
 # What json.loads calls for a line without white space around it, without its detours: a third faster.
 _raw_decode = json.JSONDecoder().raw_decode
 _LINE_ENDS = ("", "\n", "\r\n")
+# Arrow reads "Inf" as a number, which is no JSON, not even Python's.
+_ARROWS_INFINITY = tuple(b"Inf" + after for after in (b",", b"}", b"]", b" ", b"\t", b"\r", b"\n"))
 
 
 class Page(NamedTuple):
@@ -153,9 +157,11 @@ def _decode(data: bytes) -> str:
     return text.removeprefix("\ufeff")
 
 
-def json_lines(lines: Iterable[bytes], where: str, text_field: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_lines(
+    lines: Iterable[bytes], where: str, text_field: str, first: int = 1
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read the objects of the lines that are not blank, each with the number of its line. Their text is a string."""
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         try:
             text = _decode(line)
             if not text or text.isspace():
@@ -170,6 +176,38 @@ def json_lines(lines: Iterable[bytes], where: str, text_field: str) -> Iterator[
         except ValueError as error:
             raise ValueError(f"{where}, line {number}: {error}") from None
         yield number, fields
+
+
+def json_column(lines: list[bytes], text_field: str) -> "pa.LargeStringArray | None":
+    """The texts of lines that are one object each, from the first byte to the last; None for any others.
+
+    It takes a fifth of the time of `json_lines` and gives the same texts, and those of two sorts of lines that Python
+    cannot read too: with numbers of more than 4,300 digits, and with thousands of brackets in each other.
+    """
+    block = b"".join(lines)
+    ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)))
+    bytes_ = np.frombuffer(block, np.uint8)
+    last = ends - 1 - (bytes_[ends - 1] == ord("\n"))
+    last -= bytes_[last] == ord("\r")
+    # An object over several lines would need something else than braces at their ends, two on a line make one more.
+    if (bytes_[ends - np.diff(ends, prepend=0)] != ord("{")).any() or (bytes_[last] != ord("}")).any():
+        return None
+    if any(infinity in block for infinity in _ARROWS_INFINITY):
+        return None
+    schema = pa.schema([(text_field, pa.large_string())])
+    try:
+        block.decode()
+        table = pj.read_json(
+            pa.BufferReader(block),
+            pj.ReadOptions(use_threads=False, block_size=len(block) + 1),
+            pj.ParseOptions(schema, unexpected_field_behavior="ignore"),
+        )
+    except (pa.ArrowException, UnicodeError):
+        return None
+    column = table.column(0)
+    if len(column) != len(lines) or column.null_count:
+        return None
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 def _parsed(text: str) -> Any:

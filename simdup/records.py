@@ -14,7 +14,7 @@ import sys
 import tempfile
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
@@ -33,6 +33,20 @@ Keep = NDArray[np.bool_]
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 1 << 25
 _JOINED_LINES = 64
+# So many bytes of lines are read at a time.
+_BLOCK_BYTES = 1 << 21
+
+
+class Batch(NamedTuple):
+    """Some records that stand one after the other."""
+
+    texts: "list[str] | pa.Array"
+    orders: list[Any] | None
+    """The values that they are ordered by, if they are."""
+
+    def as_list(self) -> list[str]:
+        """The texts as strings."""
+        return self.texts.to_pylist() if isinstance(self.texts, pa.Array) else self.texts
 
 
 class Record(NamedTuple):
@@ -113,7 +127,12 @@ class Records(abc.ABC):
         self._until_exit.close()
 
     def read(self) -> Iterator[Record]:
-        """Read the records one by one, anew with every call.
+        """Read the records one by one, as `batches` does."""
+        for batch in self.batches():
+            yield from map(Record, batch.as_list(), batch.orders or itertools.repeat(None))
+
+    def batches(self) -> Iterator[Batch]:
+        """Read the records, anew with every call.
 
         Raises
         ------
@@ -124,7 +143,10 @@ class Records(abc.ABC):
         before = array("q", (0,))
         for file in self._files:
             with pages.readable(file):
-                before.append(before[-1] + (yield from self._read(file)))
+                before.append(before[-1])
+                for batch in self._read(file):
+                    before[-1] += len(batch.texts)
+                    yield batch
         self._unchanged()
         self._before = before
 
@@ -197,8 +219,7 @@ class Records(abc.ABC):
             raise ValueError(f"{changed}: changed while it was read: run again")
 
     @abc.abstractmethod
-    def _read(self, file: str) -> Generator[Record, None, int]:
-        """Read a file; return how many records it has."""
+    def _read(self, file: str) -> Iterator[Batch]: ...
 
     @abc.abstractmethod
     def _place(self, file: str, row: int) -> str: ...
@@ -229,21 +250,36 @@ class _JsonLines(Records):
     def _open(self, file: str) -> BinaryIO:
         return self._spool.open() if file == STDIN else Path(file).open("rb")
 
-    def _read(self, file: str) -> Generator[Record, None, int]:
-        where, text_field, order = pages.name_of(file), self._text_field, None
+    def _read(self, file: str) -> Iterator[Batch]:
         rows, blank = array("q"), array("q")
-        row, last = -1, -1
+        number, row = 1, 0
         with self._open(file) as lines:
-            for row, (number, fields) in enumerate(pages.json_lines(lines, where, text_field)):
-                if number - row != last:
-                    last = number - row
-                    rows.append(row)
-                    blank.append(last - 1)
-                if self._order_field is not None:
-                    order = self._order(fields, f"{where}, line {number}")
-                yield Record(fields[text_field], order)
+            while some := lines.readlines(_BLOCK_BYTES):
+                column = pages.json_column(some, self._text_field) if self._order_field is None else None
+                if column is None:
+                    numbers, batch = self._one_by_one(file, some, number)
+                else:
+                    numbers, batch = np.array([number]), Batch(column, None)
+                # Rows from which on another number of blank lines stands before.
+                before = numbers - np.arange(row, row + len(numbers)) - 1
+                changes = np.flatnonzero(np.diff(before, prepend=blank[-1] if blank else -1))
+                rows.extend((row + changes).tolist())
+                blank.extend(before[changes].tolist())
+                number += len(some)
+                row += len(batch.texts)
+                yield batch
         self._blank[file] = rows, blank
-        return row + 1
+
+    def _one_by_one(self, file: str, lines: list[bytes], first: int) -> tuple[NDArray[np.int64], Batch]:
+        """The records of lines, the first of which has this number, and the numbers of their lines."""
+        where = pages.name_of(file)
+        numbers, texts, orders = array("q"), list[str](), list[Any]()
+        for number, fields in pages.json_lines(lines, where, self._text_field, first):
+            numbers.append(number)
+            texts.append(fields[self._text_field])
+            if self._order_field is not None:
+                orders.append(self._order(fields, f"{where}, line {number}"))
+        return np.array(numbers, np.int64), Batch(texts, None if self._order_field is None else orders)
 
     def _order(self, fields: dict[str, Any], place: str) -> Any:
         name = self._order_field
@@ -322,14 +358,13 @@ class _ParquetRows(Records):
         _check_ending(path, self.kind)
         replaceable(path)
 
-    def _read(self, file: str) -> Generator[Record, None, int]:
+    def _read(self, file: str) -> Iterator[Batch]:
         name, before = self._order_field, 0
         columns = [self._text_field] if name in (None, self._text_field) else [self._text_field, name]
         for batch in pages.parquet_batches(file, columns):
-            orders = itertools.repeat(None) if name is None else _orders(batch, file, before, name)
-            yield from map(Record, pages.parquet_texts(batch, file, before, self._text_field), orders)
+            texts = list(pages.parquet_texts(batch, file, before, self._text_field))
+            yield Batch(texts, None if name is None else list(_orders(batch, file, before, name)))
             before += len(batch)
-        return before
 
     def _place(self, file: str, row: int) -> str:
         return f"{file}, row {row + 1}"
@@ -418,9 +453,8 @@ class _Texts(Records):
             if Path(os.path.realpath(given)) in target.parents:
                 raise ValueError(f"{path}: lies in {given}, which is read: give a folder elsewhere")
 
-    def _read(self, file: str) -> Generator[Record, None, int]:
-        yield Record(pages.read_text(file), None)
-        return 1
+    def _read(self, file: str) -> Iterator[Batch]:
+        yield Batch([pages.read_text(file)], None)
 
     def _place(self, file: str, _row: int) -> str:
         return file

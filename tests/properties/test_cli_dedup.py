@@ -17,7 +17,7 @@ import pytest
 from simdup import Scheme, fit_idf
 from simdup.dedup import Check, decide, read
 from simdup.index import Index
-from simdup.records import Record
+from simdup.records import Batch
 from tests.properties.command import COMMAND, INTERRUPTED, Run, make_pages, refused
 
 VOCABULARY = [f"Word{i}" for i in range(900)]
@@ -48,8 +48,7 @@ def lines(records: list[dict[str, Any]] = RECORDS) -> bytes:
 def expected(k: int, keep: str = "first", scheme: Scheme | None = None, **options: Any) -> list[bool]:
     scheme = scheme or Scheme()
     orders = [record[keep] if keep == "date" else None for record in RECORDS]
-    records = map(Record, TEXTS, orders)
-    pages = read(records, scheme, keep, compare="check" in options, threads=1)
+    pages = read([Batch(TEXTS, orders)], scheme, keep, compare="check" in options, threads=1)
     kept: list[bool] = decide(pages, k, texts=lambda: iter(TEXTS), **options).keep.tolist()
     return kept
 

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from simdup import Fingerprints, Scheme, fingerprint, tokens
 from simdup.dedup import Check, Decision, Table, chance, decide, read, remember
 from simdup.index import Index
-from simdup.records import Record
+from simdup.records import Batch
 from tests.properties import strategies as some
 
 SCHEME = Scheme(ngram=1, bits=64)
@@ -27,10 +27,15 @@ near_texts = st.lists(
 """Few words, so that many texts are equal or near, and some have no token."""
 
 
+def batched(texts: Sequence[str], orders: Sequence[Any] = (), size: int = 5) -> Iterator[Batch]:
+    for start in range(0, len(texts), size):
+        stop = start + size
+        yield Batch(list(texts[start:stop]), list(orders[start:stop]) if orders else None)
+
+
 def decided(texts: Sequence[str], k: int, keep: str = "first", orders: Sequence[Any] = (), **options: Any) -> Decision:
-    records = [Record(text, orders[row] if orders else None) for row, text in enumerate(texts)]
     compare = options.get("check") is not None
-    pages = read(iter(records), SCHEME, keep, compare=compare, threads=1)
+    pages = read(batched(texts, orders), SCHEME, keep, compare=compare, threads=1)
     return decide(pages, k, texts=lambda: iter(texts), **options)
 
 
@@ -149,18 +154,16 @@ class TestDecide:
         dropped = sum(counts[name] for name in ("exact duplicates", "near duplicates", "seen in an earlier run"))
         assert counts["kept"] + dropped == counts["read"]
 
-    def test_texts_are_read_in_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        texts = [f"page {i % 40} of some" for i in range(300)]
-        expected = decided(texts, 3)
-        monkeypatch.setattr("simdup.dedup._HELD_TEXTS", 7)
-        assert decided(texts, 3).representative.tolist() == expected.representative.tolist()
-        monkeypatch.setattr("simdup.dedup._HELD_CHARACTERS", 30)
-        pieces = decided(texts, 3, "longest", check=Check("jaccard", 0.5))
-        monkeypatch.undo()
-        assert (
-            pieces.representative.tolist()
-            == decided(texts, 3, "longest", check=Check("jaccard", 0.5)).representative.tolist()
-        )
+    def test_texts_may_come_as_columns(self) -> None:
+        texts = [f"page {i % 40} of some {'é' * (i % 7)}" for i in range(300)]
+        for keep in ("first", "longest"):
+            columns = [Batch(pa.array(texts[:100], pa.large_string()), None), Batch(pa.array(texts[100:]), None)]
+            found, expected = (
+                read(iter(batches), SCHEME, keep, compare=True, threads=1) for batches in (columns, batched(texts))
+            )
+            assert found.fingerprints == expected.fingerprints
+            assert found.rank.tolist() == expected.rank.tolist()
+            assert np.array_equal(found.digests, expected.digests)  # type: ignore[arg-type]
 
 
 class TestSeveralRuns:

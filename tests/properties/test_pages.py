@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdup.pages import Page, read_pages
+from simdup.pages import Page, json_column, json_lines, read_pages
 
 TEXTS = ["one page", "zwei Seiten\nmit Zeile", "第三页 😀", "", 'tab\t "quote" \\ \u2028']
 
@@ -384,3 +384,115 @@ class TestPaths:
 
     def test_nothing(self) -> None:
         assert texts() == []
+
+
+class TestJsonColumn:
+    """Blocks of lines that are read at once: the texts that are read line by line, or nothing."""
+
+    _fields = st.dictionaries(
+        st.sampled_from(("text", "id", "a b", "ü")),
+        st.recursive(
+            st.one_of(st.text(max_size=6), st.integers(), st.floats(), st.booleans(), st.none()),
+            lambda inner: st.one_of(
+                st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=2), inner, max_size=2)
+            ),
+            max_leaves=4,
+        ),
+        max_size=3,
+    )
+    _texts = st.one_of(
+        st.text(max_size=9), st.sampled_from(("}{", "\ud800", "\ud83d\ude00", "\x00", "\n", '"}', "\x7f"))
+    )
+
+    _pieces = tuple(
+        b'{ } " , : [ ] \\ // 0 - e NaN null Inf Infinity -Inf \\u00 \\ud800 "text" "text":"b" }{ \xff'.split(b" ")
+    )
+    _pieces += (b" ", b"\t", b"\r", b"\n", b"\x00", b"} {", b"\xe2\x80\xa8")
+
+    @st.composite
+    @staticmethod
+    def _lines(draw: st.DrawFn) -> list[bytes]:
+        lines = []
+        for _ in range(draw(st.integers(1, 5))):
+            record = draw(TestJsonColumn._fields)
+            if draw(st.integers(0, 9)):
+                record["text"] = draw(TestJsonColumn._texts)
+            data = json.dumps(record, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
+            for _ in range(draw(st.sampled_from((0, 0, 0, 0, 1, 2)))):  # whatever else may stand in a line
+                at = draw(st.integers(0, len(data)))
+                piece = draw(st.sampled_from(TestJsonColumn._pieces))
+                data = data[:at] + piece + data[at + draw(st.integers(0, 2)) :]
+            lines.append(data + draw(st.sampled_from((b"\n", b"\n", b"\r\n"))))
+        if draw(st.booleans()):
+            lines[-1] = lines[-1].rstrip(b"\n")
+        return io.BytesIO(b"".join(lines)).readlines()
+
+    @given(lines=_lines())
+    def test_equals_line_by_line(self, lines: list[bytes]) -> None:
+        column = json_column(lines, "text")
+        if column is None:
+            return
+        expected = [(number, fields["text"]) for number, fields in json_lines(lines, "here", "text")]
+        assert list(enumerate(column.to_pylist(), 1)) == expected
+
+    def test_plain_lines_are_read_at_once(self) -> None:
+        records = [
+            {"id": i, "text": f'page {i} ü \U0001f600 \\ " {{}}', "more": {"a": [i, None, 1.5]}} for i in range(50)
+        ]
+        for ascii_only in (True, False):
+            block = b"".join(json.dumps(record, ensure_ascii=ascii_only).encode() + b"\n" for record in records)
+            for data in (block, block.replace(b"\n", b"\r\n"), block.rstrip(b"\n")):
+                column = json_column(io.BytesIO(data).readlines(), "text")
+                assert column is not None
+                assert column.to_pylist() == [record["text"] for record in records]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b'{"text": "a"} {"text": "b"}',
+            b'{"text": "a"},{"text": "b"}',
+            b'{"text": "a", "text": "b"}',
+            b'{"text": null}',
+            b'{"text": 1}',
+            b'{"text": ["a"]}',
+            b'{"tex": "a"}',
+            b"{}",
+            b"",
+            b'  {"text": "a"}',
+            b'{"text": "a"}  ',
+            b'[{"text": "a"}]',
+            b'{"text": "a\tb"}',
+            b'{"text": "a\x00b"}',
+            b'{"text": "\xff"}',
+            b'{"text": "a", "other": "\xff"}',
+            b'{"text": "\\ud800"}',
+            b'{"text": "a", "n": NaN}',
+            b'{"text": "a", "n": Inf}',
+            b'{"text": "a", "n": -Inf }',
+            b'{"text": "a", "n": [Inf,-Inf\t]}',
+            b'{"n": Inf, "text": "a"}',
+            b'{"text": "a", "n": 01}',
+            b'{"text": "a",}',
+            b"\xef\xbb\xbf" + b'{"text": "a"}',
+            '{"text": "a"}'.encode("utf-16"),
+        ],
+    )
+    def test_what_is_unusual(self, line: bytes) -> None:
+        """Alone, and among lines that are not."""
+        plain = b'{"text": "a"}'
+        for lines in (
+            [line],
+            [plain + b"\n", line],
+            [line + b"\n", plain + b"\n"],
+            [plain + b"\n", line + b"\n", plain],
+        ):
+            column = json_column([one for one in lines if one], "text")
+            if column is None:
+                continue
+            expected = [fields["text"] for _, fields in json_lines(lines, "here", "text")]
+            assert column.to_pylist() == expected
+
+    def test_one_object_over_two_lines_and_two_on_one(self) -> None:
+        lines = [b'{"text": "a", "m": {}\n', b"}\n", b'{"text": "b"} {"text": "c"}\n']
+        assert json_column(lines, "text") is None
+        assert json_column([b'{"text": "a", "m":\n', b"{}}\n", b'{"text": "b"} {"text": "c"}\n'], "text") is None

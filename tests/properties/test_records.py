@@ -265,8 +265,9 @@ class TestStandardInput:
             records.write(np.arange(5000) % 3 == 0, os.fspath(tmp_path / "kept.jsonl"))
         assert (tmp_path / "kept.jsonl").read_bytes() == b"".join(self.DATA.splitlines(keepends=True)[::3])
 
-    def test_streams(self) -> None:
-        """A record is there before the input has ended."""
+    def test_streams(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The records of a block of lines are there before the input has ended."""
+        monkeypatch.setattr("simdup.records._BLOCK_BYTES", 1)
         out, into = os.pipe()
         with open(out, "rb") as pipe, open(into, "wb", buffering=0) as feed:  # noqa: PTH123, they are numbers
             feed.write(line("a") + b"\n")
