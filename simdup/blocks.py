@@ -23,8 +23,9 @@ from simdup.jit import kernel
 _MIX = np.array((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5), np.uint64)
 # Bits that one pass of the sort looks at: its counters stay in the processor's first cache.
 _DIGIT = 11
-# Rows that a plan is tried on: eight million pairs, of which one stands for less than a table costs.
-_SAMPLE = 4096
+# Rows that a plan is tried on: eight million pairs, of which one stands for less than a table costs. How many are near
+# is seen among fewer.
+_SAMPLE, _SAMPLE_NEAR = 4096, 1024
 _TRIED_TABLES = 3
 
 
@@ -175,6 +176,8 @@ class Costs(NamedTuple):
 SCANNED = 0.12
 """Nanoseconds to compare a word of two rows where all stand one after the other."""
 _JOINED = Costs(row=12, key=8, candidate=SCANNED)
+# What a pair that is near costs besides, and for each table that might have found it before.
+_FOUND, _FOUND_BEFORE = 10, 4
 _NOT_WORTH_PLANNING = 3e6
 
 
@@ -219,7 +222,8 @@ class Plan:
         least = n * n / 2 * SCANNED * len(columns)
         if least < _NOT_WORTH_PLANNING and blocks is None:
             return best
-        rows = np.unique(np.random.default_rng(0).integers(0, n, _SAMPLE)) if n else np.arange(0)
+        random = np.random.default_rng(0)
+        rows = random.permutation(np.unique(random.integers(0, n, _SAMPLE))) if n else np.arange(0)
         sample = tuple(column[rows] for column in columns)
         bytes_ = np.column_stack(sample).astype("<u8").view(np.uint8)
         ones = np.unpackbits(bytes_, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
@@ -227,9 +231,13 @@ class Plan:
         if blocks is not None:
             return cls.of(blocks, k, order, widest)
 
+        near = best._share(tuple(column[:_SAMPLE_NEAR] for column in sample), k, near=True)
+        least += n * n / 2 * near * _FOUND
+
         def cost(plan: Self, share: float) -> float:
             each_row = sum(costs.row + costs.key * (table.ball + 1) / 2 for table in plan.tables)
-            return n * each_row + n * n / 2 * share * costs.candidate * len(columns)
+            each_near = _FOUND + _FOUND_BEFORE * len(plan.tables)
+            return n * each_row + n * n / 2 * (share * costs.candidate * len(columns) + near * each_near)
 
         for number in (*range(k + 1, bits + 1), *range(min(k, bits), 0, -1)):
             if number > k and math.comb(number, k) * n * (costs.row + costs.key) > least:
@@ -241,12 +249,12 @@ class Plan:
                 best, least = plan, found
         return best
 
-    def _share(self, sample: Columns, k: int) -> float:
-        """Which share of all pairs of the sample are candidates, summed over the tables, of which a few are tried."""
+    def _share(self, sample: Columns, k: int, *, near: bool = False) -> float:
+        """Which share of all pairs of the sample are candidates, or near, summed over the tables; few are tried."""
         tried = self.tables[:: max(1, len(self.tables) // _TRIED_TABLES)]
-        examined = sum(drain(Comparison(sample, k, (table,)).pairs(0))[1] for table in tried)
-        n = len(sample[0])
-        return examined / (n * (n - 1) / 2) * len(self.tables) / len(tried)
+        compared = [drain(Comparison(sample, k, (table,)).pairs(0)) for table in tried]
+        counted = sum(sum(map(len, parts)) if near else examined for parts, examined in compared)
+        return counted / math.comb(len(sample[0]), 2) * len(self.tables) / len(tried)
 
 
 class Comparison:

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from conftest import SPEEDS, Speed
+from simdup import Fingerprints, Scheme
 
 FLOORS = tomllib.loads(pathlib.Path(__file__).with_name("floors.toml").read_text(encoding="utf-8"))
 ROUNDS = 21
@@ -76,3 +78,17 @@ def documents(count: int, words: int = 400, seed: int = 39) -> list[str]:
     vocabulary = [f"w{i}" for i in range(6_000)]
     weights = list(accumulate(1 / (i + 5) for i in range(6_000)))
     return [" ".join(rng.choices(vocabulary, cum_weights=weights, k=words)) for _ in range(count)]
+
+
+@functools.cache
+def planted(n: int, bits: int = 64, seed: int = 0) -> Fingerprints:
+    """Random fingerprints, of which a tenth are within 3 bits of another."""
+    random = np.random.default_rng(seed)
+    words = random.integers(0, 2**64, (n, bits // 64), np.uint64)
+    near = n // 10
+    copies = words[random.integers(0, n - near, near)]
+    for _ in range(3):
+        bit = random.integers(0, bits, near)
+        copies[np.arange(near), bit >> 6] ^= np.uint64(1) << (bit & 63).astype(np.uint64)
+    words[n - near :] = copies
+    return Fingerprints.from_words(words, Scheme(bits=bits))

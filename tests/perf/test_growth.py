@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import linregress
 
 from conftest import SPEEDS, Speed
-from simdup import Scheme, all_pairs, batches, fingerprint, fit_idf
-from tests.perf.conftest import documents
+from simdup import Scheme, all_pairs, batches, fingerprint, fit_idf, near_pairs
+from tests.perf.conftest import documents, planted
 
 WORDS = Scheme("word", 1, 64)
 
@@ -66,6 +66,44 @@ def test_all_pairs_grow_with_the_square(request: pytest.FixtureRequest) -> None:
     found = slope({n: lambda n=n: all_pairs(words[:n], 3) for n in (5_000, 10_000, 20_000)})  # type: ignore[misc]
     request.config.stash[SPEEDS].append(Speed("growth of all pairs", "", "log-log slope", f"{found:.2f}"))
     assert 1.4 < found < 2.6
+
+
+def test_near_pairs_grow_no_faster_than_n_log_n(request: pytest.FixtureRequest) -> None:
+    """The log-log slope of n log n is 1.07 here; random rows, as many near ones for each."""
+    sizes = (125_000, 500_000, 2_000_000)
+    found = slope({n: lambda n=n: near_pairs(planted(n), 3) for n in sizes}, 5)  # type: ignore[misc]
+    request.config.stash[SPEEDS].append(Speed("growth of near pairs", "", "log-log slope", f"{found:.2f}"))
+    assert 0.7 < found < 1.4
+
+
+MEMORY = """
+import sys
+import numpy as np
+import simdup
+from simdup import Fingerprints, Scheme, near_pairs
+def peak():
+    status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
+    return int(status["VmHWM"].split()[0]) / 1024
+n = int(sys.argv[1])
+random = np.random.default_rng(0)
+near_pairs(Fingerprints.from_words(random.integers(0, 2**64, 20_000, np.uint64), Scheme(bits=64)), 3)
+words = random.integers(0, 2**64, n, np.uint64)
+words[n - n // 10 :] = words[: n // 10] ^ np.uint64(0x0100_0000_0010_0001)
+column = Fingerprints.from_words(words, Scheme(bits=64))
+before = peak()
+assert len(near_pairs(column, 3)) >= n // 10
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+@pytest.mark.parametrize(("n", "megabytes"), [(1_000_000, 200), (10_000_000, 2_500)])
+def test_near_pairs_take_little_memory(n: int, megabytes: int, request: pytest.FixtureRequest) -> None:
+    run = subprocess.run([sys.executable, "-c", MEMORY, str(n)], capture_output=True, text=True, check=True)
+    request.config.stash[SPEEDS].append(
+        Speed(f"memory of near pairs, {n:,}", "", "MB beyond input", f"{float(run.stdout):.0f}")
+    )
+    assert float(run.stdout) < megabytes
 
 
 STREAM = """
