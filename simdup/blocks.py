@@ -5,6 +5,7 @@ at most r bits of one of fewer blocks (the pigeonhole principle: Manku, Jain and
 Fleet 2012). So a table arranges rows by some of the blocks, and only rows that stand together are compared.
 """
 
+import functools
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -110,10 +111,13 @@ class Table:
     bits: tuple[int, ...]
     """Which: bit b is bit ``b % 64``, counted from the lowest, of word ``b // 64``."""
     radius: int
+    words: int
+    """How many words a row has."""
 
-    def mask(self, words: int) -> Words:
+    @functools.cached_property
+    def mask(self) -> Words:
         """The bits as a mask, uint64, shape (words,)."""
-        chosen = np.zeros(64 * words, np.uint8)
+        chosen = np.zeros(64 * self.words, np.uint8)
         chosen[list(self.bits)] = 1
         return np.packbits(chosen, bitorder="little").view("<u8").astype(np.uint64)
 
@@ -141,7 +145,7 @@ class Table:
             bits = np.array(self.bits)
             _gathered(columns, bits >> 6, (bits & 63).astype(np.uint64), shift, packed)
         else:
-            _hashed(columns, self.mask(len(columns)), _MIX, shift, packed)
+            _hashed(columns, self.mask, _MIX, shift, packed)
         return packed
 
     def runs(self, columns: Columns) -> tuple[Counts, Counts, Counts]:
@@ -203,16 +207,18 @@ class Plan:
         Of k + 1 blocks or more k may differ, and the others together are a key. Of fewer each is a key, of its
         `widest` first bits, in which a few may differ.
         """
+        words = len(order) // 64
         if not blocks:
-            return cls(0, (Table((), 0),))
+            return cls(0, (Table((), 0, words),))
         turn, place = np.divmod(np.arange(len(order)), blocks)
         block = np.where(turn % 2, blocks - 1 - place, place)
         hands = [tuple(order[block == number].tolist()) for number in range(blocks)]
         if blocks > k:
-            return cls(blocks, tuple(Table(tuple(chain(*some)), 0) for some in combinations(hands, blocks - k)))
+            return cls(blocks, tuple(Table((*chain(*some),), 0, words) for some in combinations(hands, blocks - k)))
         each, more = divmod(k + 1, blocks)
         radii = [each if number < more else each - 1 for number in range(blocks)]
-        return cls(blocks, tuple(Table(hand[:widest], radius) for hand, radius in zip(hands, radii, strict=True)))
+        tables = (Table(hand[:widest], radius, words) for hand, radius in zip(hands, radii, strict=True))
+        return cls(blocks, tuple(tables))
 
     @classmethod
     def choose(cls, columns: Columns, k: int, blocks: int | None = None, costs: Costs = _JOINED) -> Self:
@@ -262,7 +268,7 @@ class Comparison:
 
     def __init__(self, columns: Columns, k: int, tables: tuple[Table, ...], chunk: int = CHUNK) -> None:
         self._columns, self._k, self._tables, self._chunk = columns, k, tables, chunk
-        self._masks = np.array([table.mask(len(columns)) for table in tables])
+        self._masks = np.array([table.mask for table in tables])
         self._radii = np.array([table.radius for table in tables], np.uint64)
 
     def pairs(self, number: int) -> Generator[Pairs, None, int]:

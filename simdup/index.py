@@ -109,7 +109,7 @@ class _Segment:
         self._rows, self._following = _different(entries)
         self._own = columns_of(entries.words[self._rows])
         self._tables = Plan.choose(self._own, k, costs=_LOOKED_UP).tables
-        self._masks = np.array([table.mask(entries.scheme.words) for table in self._tables])
+        self._masks = np.array([table.mask for table in self._tables])
         self._radii = np.array([table.radius for table in self._tables], np.uint64)
         self._directories = []
         for table in self._tables if any(table.bits for table in self._tables) else ():

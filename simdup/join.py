@@ -51,7 +51,7 @@ def first_equal(fingerprints: Fingerprints, *more: Words) -> Counts:
     """
     present = np.flatnonzero(fingerprints.features)
     columns = (*columns_of(fingerprints.words[present]), *(column[present] for column in more))
-    rows, starts, stops = Table(tuple(range(64 * len(columns))), 0).runs(columns)
+    rows, starts, stops = Table(tuple(range(64 * len(columns))), 0, len(columns)).runs(columns)
     within = np.arange(len(present))
     _first_equal(tuple(column.take(rows) for column in columns), starts, stops, rows, within)
     first = np.full(len(fingerprints), -1, np.int64)
@@ -103,17 +103,20 @@ class Groups:
 
         Of a group with itself each pair of rows comes once.
         """
-        if len(self) == len(self.members):
-            one, other = self.members[pairs.left], self.members[pairs.right]
-            yield Pairs(np.minimum(one, other), np.maximum(one, other), pairs.distance), np.arange(len(pairs))
-            return
         sizes = self.sizes
-        stops = np.cumsum(sizes[pairs.left] * sizes[pairs.right])
+        many = sizes[pairs.left] * sizes[pairs.right]
+        for start in range(0, len(pairs), chunk):  # of groups of one row each there is nothing to expand
+            alone = start + np.flatnonzero(many[start : start + chunk] == 1)
+            one, other = self.firsts[pairs.left[alone]], self.firsts[pairs.right[alone]]
+            yield Pairs(np.minimum(one, other), np.maximum(one, other), pairs.distance[alone]), alone
+        several = np.flatnonzero(many > 1)
+        stops = np.cumsum(many[several])
         for start in range(0, int(stops[-1]) if len(stops) else 0, chunk):
             at = np.arange(start, min(start + chunk, stops[-1]))
-            pair = np.searchsorted(stops, at, side="right")
+            place = np.searchsorted(stops, at, side="right")
+            pair = several[place]
             left, right = pairs.left[pair], pairs.right[pair]
-            one, other = np.divmod(at - (stops[pair] - sizes[left] * sizes[right]), sizes[right])
+            one, other = np.divmod(at - (stops[place] - many[pair]), sizes[right])
             wanted = (left != right) | (one < other)
             rows = self.members[self.begins[left] + one][wanted], self.members[self.begins[right] + other][wanted]
             pair = pair[wanted]

@@ -255,7 +255,7 @@ def candidates(plan: Plan, words: Words) -> int:
     """Count by brute force how many pairs of each table differ in few enough of its bits, summed over the tables."""
     total = 0
     for table in plan.tables:
-        mask = table.mask(words.shape[1])
+        mask = table.mask
         for row in range(len(words)):
             apart = np.bitwise_count((words[row + 1 :] ^ words[row]) & mask).sum(axis=1)
             total += int(np.count_nonzero(apart <= table.radius))
@@ -339,7 +339,7 @@ class TestPlan:
     def test_directory(self, bits: list[int], radius: int) -> None:
         """Every row stands under its key, and the keys of its ball are those that differ in few bits."""
         words = np.random.default_rng(len(bits)).integers(0, 2**64, (200, 2), np.uint64)
-        table = Table(tuple(bits), radius)
+        table = Table(tuple(bits), radius, 2)
         columns = columns_of(words)
         key_bits = table.key_bits(len(words))
         keys = (table.packed(columns, key_bits) >> np.uint64(64 - key_bits)).tolist()
@@ -347,7 +347,7 @@ class TestPlan:
         assert sorted(rows.tolist()) == list(range(200))
         for row, key in enumerate(keys):
             assert row in rows[begins[key] : begins[key + 1]].tolist()
-        mask = table.mask(2)
+        mask = table.mask
         assert len(table.flips) == table.ball
         assert table.flips[0] == 0
         if radius:
