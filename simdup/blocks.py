@@ -24,10 +24,9 @@ from simdup.jit import kernel
 _MIX = np.array((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5), np.uint64)
 # Bits that one pass of the sort looks at: its counters stay in the processor's first cache.
 _DIGIT = 11
-# Rows that a plan is tried on: eight million pairs, of which one stands for less than a table costs. How many are near
-# is seen among fewer.
-_SAMPLE, _SAMPLE_NEAR = 4096, 1024
-_TRIED_TABLES = 3
+# Rows that a plan is tried on: half a million pairs, of which one stands for less than a table costs.
+_SAMPLE = 1024
+_TRIED_TABLES = 2
 
 
 @njit(inline="always")
@@ -228,8 +227,7 @@ class Plan:
         least = n * n / 2 * SCANNED * len(columns)
         if least < _NOT_WORTH_PLANNING and blocks is None:
             return best
-        random = np.random.default_rng(0)
-        rows = random.permutation(np.unique(random.integers(0, n, _SAMPLE))) if n else np.arange(0)
+        rows = np.unique(np.random.default_rng(0).integers(0, n, _SAMPLE)) if n else np.arange(0)
         sample = tuple(column[rows] for column in columns)
         bytes_ = np.column_stack(sample).astype("<u8").view(np.uint8)
         ones = np.unpackbits(bytes_, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
@@ -237,7 +235,7 @@ class Plan:
         if blocks is not None:
             return cls.of(blocks, k, order, widest)
 
-        near = best._share(tuple(column[:_SAMPLE_NEAR] for column in sample), k, near=True)
+        near = best._share(sample, k, near=True)
         least += n * n / 2 * near * _FOUND
 
         def cost(plan: Self, share: float) -> float:

@@ -1,5 +1,6 @@
 """All pairs within k bits among many fingerprints: exact, by blocks that are chosen from the data."""
 
+import functools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -7,7 +8,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from simdup.blocks import Comparison, Plan, Table, drain, sort_packed
+from simdup.blocks import Comparison, Plan, Table, drain
 from simdup.fingerprint import Counts, Fingerprints, Words, check_threads
 from simdup.hamming import CHUNK, LEAST_CHUNK, Pairs, check_k, columns_of, in_order
 from simdup.jit import kernel
@@ -34,6 +35,27 @@ def _first_equal(columns, starts, stops, rows, first):  # type: ignore[no-untype
             first[rows[at]] = rows[others[which]]
 
 
+@kernel
+def _group(first, places, members, begins):  # type: ignore[no-untyped-def]
+    """Put the rows of each group one behind the other, and where each begins; return how many groups there are."""
+    n, groups, end = len(first), 0, 0
+    for row in range(n):
+        if first[row] >= 0:
+            places[first[row]] += 1
+    for row in range(n):
+        if first[row] == row:
+            begins[groups] = end
+            groups += 1
+            end += places[row]
+            places[row] = begins[groups - 1]
+    begins[groups] = end
+    for row in range(n):
+        if first[row] >= 0:
+            members[places[first[row]]] = row
+            places[first[row]] += 1
+    return groups
+
+
 def first_equal(fingerprints: Fingerprints, *more: Words) -> Counts:
     """For each row the first that has the same fingerprint, itself where there is none before.
 
@@ -50,7 +72,8 @@ def first_equal(fingerprints: Fingerprints, *more: Words) -> Counts:
         int64, shape (n,); -1 for a text without any feature, which is equal to nothing.
     """
     present = np.flatnonzero(fingerprints.features)
-    columns = (*columns_of(fingerprints.words[present]), *(column[present] for column in more))
+    words = fingerprints.words if len(present) == len(fingerprints) else fingerprints.words[present]
+    columns = (*columns_of(words), *(column[present] for column in more))
     rows, starts, stops = Table(tuple(range(64 * len(columns))), 0, len(columns)).runs(columns)
     within = np.arange(len(present))
     _first_equal(tuple(column.take(rows) for column in columns), starts, stops, rows, within)
@@ -69,25 +92,19 @@ class Groups:
     """
 
     def __init__(self, first: Counts) -> None:
-        rows = np.flatnonzero(first >= 0)
-        if (first[rows] == rows).all():
-            self.members, self.begins = rows, np.arange(len(rows) + 1)
-            return
-        key_bits = 64 - len(first).bit_length()
-        shift = np.uint64(64 - key_bits)
-        packed = sort_packed(first[rows].astype(np.uint64) << shift | rows.astype(np.uint64), key_bits)
-        self.members = (packed & (np.uint64(1) << shift) - np.uint64(1)).astype(np.int64)
-        self.begins = np.append(np.flatnonzero(first[self.members] == self.members), len(rows))
+        members, begins = np.empty_like(first), np.empty(len(first) + 1, np.int64)
+        groups = _group(first, np.zeros_like(first), members, begins)
+        self.members, self.begins = members[: begins[groups]], begins[: groups + 1]
 
     def __len__(self) -> int:
         return len(self.begins) - 1
 
-    @property
+    @functools.cached_property
     def firsts(self) -> Counts:
         """The first row of each group, ascending, shape (groups,)."""
         return self.members[self.begins[:-1]]
 
-    @property
+    @functools.cached_property
     def sizes(self) -> Counts:
         """How many rows each group has, shape (groups,)."""
         return np.diff(self.begins)
