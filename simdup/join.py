@@ -72,8 +72,7 @@ def first_equal(fingerprints: Fingerprints, *more: Words) -> Counts:
         int64, shape (n,); -1 for a text without any feature, which is equal to nothing.
     """
     present = np.flatnonzero(fingerprints.features)
-    words = fingerprints.words if len(present) == len(fingerprints) else fingerprints.words[present]
-    columns = (*columns_of(words), *(column[present] for column in more))
+    columns = (*columns_of(fingerprints.words[present]), *(column[present] for column in more))
     rows, starts, stops = Table(tuple(range(64 * len(columns))), 0, len(columns)).runs(columns)
     within = np.arange(len(present))
     _first_equal(tuple(column.take(rows) for column in columns), starts, stops, rows, within)
