@@ -4,8 +4,10 @@ from simdup.cluster import Clusters, cluster
 from simdup.fingerprint import Fingerprint, Fingerprints, fingerprint, fingerprint_features, fit_idf, idf_table
 from simdup.hamming import Pairs, all_pairs, distance
 from simdup.idf import IdfTable
+from simdup.index import Index
 from simdup.join import Join, near_pairs
 from simdup.scheme import ARTICLE, Scheme
+from simdup.similarity import verify
 from simdup.text import normalize, tokens
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "Fingerprint",
     "Fingerprints",
     "IdfTable",
+    "Index",
     "Join",
     "Pairs",
     "Scheme",
@@ -27,4 +30,5 @@ __all__ = [
     "near_pairs",
     "normalize",
     "tokens",
+    "verify",
 ]

@@ -147,18 +147,16 @@ class Table:
             _hashed(columns, self.mask, _MIX, shift, packed)
         return packed
 
-    def runs(self, columns: Columns) -> tuple[Counts, Counts, Counts]:
+    def runs(self, columns: Columns, key_bits: int) -> tuple[Counts, Counts, Counts]:
         """The rows that share their key with another, key by key, and where the run of each begins and ends."""
         n = len(columns[0])
-        key_bits = self.key_bits(n)
         rows, starts, stops = np.empty((3, n), np.int64)
         ordered = sort_packed(self.packed(columns, key_bits), key_bits)
         kept, runs = _runs(ordered, np.uint64(64 - key_bits), rows, starts, stops)
         return rows[:kept], starts[:runs], stops[:runs]
 
-    def directory(self, columns: Columns) -> tuple[Counts, Counts]:
+    def directory(self, columns: Columns, key_bits: int) -> tuple[Counts, Counts]:
         """All rows, key by key, and where those of each possible key begin, which is where those of the last end."""
-        key_bits = self.key_bits(len(columns[0]))
         ordered = sort_packed(self.packed(columns, key_bits), key_bits)
         keys = (ordered >> np.uint64(64 - key_bits)).astype(np.int64)
         begins = np.concatenate(([0], np.cumsum(np.bincount(keys, minlength=1 << key_bits))))
@@ -235,7 +233,7 @@ class Plan:
         if blocks is not None:
             return cls.of(blocks, k, order, widest)
 
-        near = best._share(sample, k, near=True)
+        near = best._share(sample, k, n, near=True)
         least += n * n / 2 * near * _FOUND
 
         def cost(plan: Self, share: float) -> float:
@@ -249,22 +247,25 @@ class Plan:
             plan = cls.of(number, k, order, widest)
             # No distribution has fewer candidates than the uniform one.
             uniform = sum(table.ball / 2 ** len(table.bits) for table in plan.tables)
-            if cost(plan, uniform) < least and (found := cost(plan, plan._share(sample, k))) < least:
+            if cost(plan, uniform) < least and (found := cost(plan, plan._share(sample, k, n))) < least:
                 best, least = plan, found
         return best
 
-    def _share(self, sample: Columns, k: int, *, near: bool = False) -> float:
-        """Which share of all pairs of the sample are candidates, or near, summed over the tables; few are tried."""
+    def _share(self, sample: Columns, k: int, n: int, *, near: bool = False) -> float:
+        """Which share of all pairs are candidates, or near, by a sample of n rows, summed over all tables."""
         tried = self.tables[:: max(1, len(self.tables) // _TRIED_TABLES)]
-        compared = [drain(Comparison(sample, k, (table,)).pairs(0)) for table in tried]
+        compared = [drain(Comparison(sample, k, (table,), n=n).pairs(0)) for table in tried]
         counted = sum(sum(map(len, parts)) if near else examined for parts, examined in compared)
         return counted / math.comb(len(sample[0]), 2) * len(self.tables) / len(tried)
 
 
 class Comparison:
-    """The comparison of rows with each other, table by table."""
+    """The comparison of rows with each other, table by table; or of a sample of n rows."""
 
-    def __init__(self, columns: Columns, k: int, tables: tuple[Table, ...], chunk: int = CHUNK) -> None:
+    def __init__(
+        self, columns: Columns, k: int, tables: tuple[Table, ...], chunk: int = CHUNK, n: int | None = None
+    ) -> None:
+        self._n = len(columns[0]) if n is None else n
         self._columns, self._k, self._tables, self._chunk = columns, k, tables, chunk
         self._masks = np.array([table.mask for table in tables])
         self._radii = np.array([table.radius for table in tables], np.uint64)
@@ -272,11 +273,12 @@ class Comparison:
     def pairs(self, number: int) -> Generator[Pairs, None, int]:
         """Yield the pairs within k bits that this table is the first to find, and return how many were candidates."""
         table = self._tables[number]
+        key_bits = table.key_bits(self._n)
         if table.radius:
-            rows, begins = table.directory(self._columns)
+            rows, begins = table.directory(self._columns, key_bits)
             starts, stops = begins[:-1], begins[1:]
         else:
-            rows, starts, stops = table.runs(self._columns)
+            rows, starts, stops = table.runs(self._columns, key_bits)
         columns = tuple(column.take(rows) for column in self._columns)
         scanned = scan(columns, starts, stops, self._k, self._masks, self._radii, number, table.flips, self._chunk)
         while True:

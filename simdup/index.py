@@ -113,8 +113,8 @@ class _Segment:
         self._radii = np.array([table.radius for table in self._tables], np.uint64)
         self._directories = []
         for table in self._tables if any(table.bits for table in self._tables) else ():
-            places, begins = table.directory(self._own)
             key_bits, flips = table.key_bits(len(self._rows)), table.flips.astype(np.uint64)
+            places, begins = table.directory(self._own, key_bits)
             self._directories.append(_Directory(key_bits, flips, self._rows[places], begins.astype(np.uint32)))
         if self._directories:
             self._own, self._rows = (), _ITSELF[:0]

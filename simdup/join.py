@@ -73,7 +73,8 @@ def first_equal(fingerprints: Fingerprints, *more: Words) -> Counts:
     """
     present = np.flatnonzero(fingerprints.features)
     columns = (*columns_of(fingerprints.words[present]), *(column[present] for column in more))
-    rows, starts, stops = Table(tuple(range(64 * len(columns))), 0, len(columns)).runs(columns)
+    every_bit = Table(tuple(range(64 * len(columns))), 0, len(columns))
+    rows, starts, stops = every_bit.runs(columns, every_bit.key_bits(len(present)))
     within = np.arange(len(present))
     _first_equal(tuple(column.take(rows) for column in columns), starts, stops, rows, within)
     first = np.full(len(fingerprints), -1, np.int64)

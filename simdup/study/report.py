@@ -21,6 +21,7 @@ from simdup.study.reproduce import THRESHOLDS, Result, measurements
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_LEAST_SHOWN = 0.01
 _VERDICT_STYLE = {"reproduced": "green", "other corpus": "dim", "contradicted": "bold red"}
 
 
@@ -213,7 +214,8 @@ def dedup_table(counts: Mapping[str, int], by_chance: float) -> Table:
     for name, count in counts.items():
         if count or name in ("read", "exact duplicates", "near duplicates", "kept"):
             table.add_row(name, f"{count:,}", style="bold" if name == "kept" else "")
-    table.add_row("false pairs expected by chance", f"{number(float(f'{by_chance:.2g}'))}", style="dim")
+    shown = number(float(f"{by_chance:.2g}")) if by_chance >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN}"
+    table.add_row("false pairs expected by chance", shown, style="dim")
     return table
 
 

@@ -324,6 +324,17 @@ class TestPlan:
         shares = [candidates(Plan(4, (table,)), words[:400]) for table in join.plan.tables]
         assert max(shares) < 3 * min(shares) + 50
 
+    @pytest.mark.parametrize("blocks", [2, 3, 4, 5])
+    def test_the_estimate_is_that_of_all_rows(self, blocks: int) -> None:
+        """A sample has fewer rows, but not fewer keys: what has the same key by chance would count for the most."""
+        n = 400_000
+        words = np.random.default_rng(0).integers(0, 2**64, (n, 1), np.uint64)
+        join = Join(column(words), 3, blocks=blocks)
+        list(join)
+        sample = columns_of(words[:8_192])
+        share = join.plan._share(sample, 3, n)
+        assert join.examined / 4 < share * n * n / 2 < 2 * join.examined + n * n / 2 * 10 / math.comb(8_192, 2)
+
     @given(
         n=st.integers(0, 300),
         key_bits=st.integers(1, 40),
@@ -343,7 +354,7 @@ class TestPlan:
         columns = columns_of(words)
         key_bits = table.key_bits(len(words))
         keys = (table.packed(columns, key_bits) >> np.uint64(64 - key_bits)).tolist()
-        rows, begins = table.directory(columns)
+        rows, begins = table.directory(columns, key_bits)
         assert sorted(rows.tolist()) == list(range(200))
         for row, key in enumerate(keys):
             assert row in rows[begins[key] : begins[key + 1]].tolist()
