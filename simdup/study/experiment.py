@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from simdup.fingerprint import Fingerprints, fingerprint, fit_idf
 from simdup.hamming import all_pairs, distance_counts
+from simdup.join import first_equal, near_pairs
 from simdup.scheme import Scheme
 from simdup.similarity import FeatureSets
 from simdup.study.edits import Edit, vocabulary
@@ -192,11 +193,9 @@ def _families(texts: list[str], same: NDArray[np.int64], edited: list[NDArray[np
 
 def _equal(fingerprints: Fingerprints) -> NDArray[np.int64]:
     """The rows (first, other) of texts with the same set of features, shape (m, 2): one for each text but the first."""
-    rows = np.flatnonzero(fingerprints.features)
-    _, first, which = np.unique(fingerprints.words[rows], axis=0, return_index=True, return_inverse=True)
-    firsts = rows[first[which]]
-    others = firsts != rows
-    return np.column_stack((firsts[others], rows[others]))
+    first = first_equal(fingerprints)
+    others = np.flatnonzero((first >= 0) & (first != np.arange(len(first))))
+    return np.column_stack((first[others], others))
 
 
 def same_pages(pages: Sequence[str], same: float = SAME) -> NDArray[np.int64]:
@@ -208,8 +207,8 @@ def same_pages(pages: Sequence[str], same: float = SAME) -> NDArray[np.int64]:
         raise ValueError(f"same={same:g}: give a share from {LEAST_SAME:g} to 1")
     fingerprints = fingerprint(pages, _PROPOSAL)
     equal = _equal(fingerprints)
-    rows = np.setdiff1d(np.flatnonzero(fingerprints.features), equal[:, 1])
-    proposed = all_pairs(fingerprints.words[rows], _PROPOSAL_K)
+    rows = np.setdiff1d(np.arange(len(fingerprints)), equal[:, 1])
+    proposed = near_pairs(fingerprints[rows], _PROPOSAL_K)
     left, right = rows[proposed.left], rows[proposed.right]
     alike = FeatureSets(pages, _PROPOSAL).similarity(left, right) >= same
     return np.concatenate([equal, np.column_stack((left[alike], right[alike]))])
