@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import math
 import os
 import random
 import signal
@@ -340,7 +341,12 @@ def dedup(
     k: Annotated[
         int | None, typer.Option("--k", help="Bits within which pages say the same; measured on them if not given.")
     ] = None,
-    false_per_million: Annotated[float, _Budget] = 1.0,
+    false_per_million: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1e6, help="False pairs allowed in a million; by default 1, and 1 for 1,000 pages in all."
+        ),
+    ] = None,
     verify: Annotated[
         str | None,
         typer.Option(metavar="J", help="Jaccard similarity that their features must have too; or containment:J."),
@@ -398,10 +404,10 @@ def dedup(
             scheme = fit_idf(texts(), scheme)
         advised = None
         if k is None:
-            sample = _sample(texts(), _SAMPLE, 0)[1]
+            many, sample = _sample(texts(), _SAMPLE, 0)
             with _doing(bar, "a threshold is measured"):
-                advised = advise(sample, scheme, false_per_million)
-            k = advised.k
+                advised = advise(sample, scheme, many, false_per_million)
+            k = advised.threshold.k
         earlier = stack.enter_context(Index(k, scheme, index)) if index else None
         read_ = read(batches(), scheme, keep, compare=check is not None, threads=threads)
         with _doing(bar, "near pairs"):
@@ -418,7 +424,8 @@ def dedup(
         content |= {
             "scheme": scheme.id,
             "k": k,
-            "advice": report.threshold_json(advised) if advised else None,
+            "advice": report.threshold_json(advised.threshold) if advised else None,
+            "false_pairs_at_most": advised.false_share * math.comb(len(decision.units), 2) if advised else None,
             **{name.replace(" ", "_"): count for name, count in counts.items()},
             "false_pairs_by_chance": by_chance,
         }
@@ -426,7 +433,7 @@ def dedup(
         return
     console = _Console(stderr=output == "-")
     console.print(report.dedup_table(counts, by_chance))
-    console.print(report.dedup_threshold(scheme, k, advised, len(decision.units)), highlight=False)
+    console.print(report.dedup_threshold(scheme, k, len(decision.units), advised), highlight=False)
 
 
 def _template(path: Path) -> str:

@@ -30,6 +30,7 @@ FIRST, LONGEST = "first", "longest"
 _NOBODY = -1
 # Fingerprints enough to know how often each bit is set.
 _SHARES = 1 << 16
+_PAGES_FOR_A_FALSE_PAIR = 1_000
 
 Rows = Iterator[dict[str, Any]]
 
@@ -52,8 +53,26 @@ class Check(NamedTuple):
         return check
 
 
-def advise(texts: Sequence[str], scheme: Scheme, false_per_million: float) -> Threshold:
+class Advice(NamedTuple):
+    """A threshold, and how many false pairs to expect of it."""
+
+    threshold: Threshold
+    false_share: float
+    """At most this share of all pairs of unrelated pages, as `Measurement.most_false` has it."""
+
+
+def advise(texts: Sequence[str], scheme: Scheme, pages: int, false_per_million: float | None = None) -> Advice:
     """Measure on a sample of the pages which threshold finds the most edited copies within a budget of false pairs.
+
+    Parameters
+    ----------
+    texts
+        The sample.
+    pages
+        How many pages there are in all: as their pairs grow with the square, so do false ones.
+    false_per_million
+        How many of a million pairs of unrelated pages may be found. By default one in a million, and in all not more
+        than one for a thousand pages.
 
     Raises
     ------
@@ -64,13 +83,21 @@ def advise(texts: Sequence[str], scheme: Scheme, false_per_million: float) -> Th
         trial = experiment(texts, [Edit.parse(text) for text in USUAL.split(",")])
     except ValueError as error:
         raise ValueError(f"no threshold can be measured on these pages ({error}): give --k") from error
-    advised = trial.under(scheme).measurement.advise(false_per_million)
+    measurement = trial.under(scheme).measurement
+    if false_per_million is None:
+        false_per_million = min(1.0, 1e6 * pages / _PAGES_FOR_A_FALSE_PAIR / max(math.comb(pages, 2), 1))
+    advised = measurement.advise(false_per_million)
+    if len(texts) < pages and false_per_million * measurement.unrelated.pairs < 1e6:
+        # That the sample has no false pair says too little of all pages.
+        sure = [k for k in range(scheme.bits + 1) if 1e6 * measurement.most_false(k) <= false_per_million]
+        found = map(measurement.at, sure)
+        advised = max(found, key=lambda threshold: (threshold.found, -threshold.k), default=None)
     if advised is None:
         raise ValueError(
-            f"even equal fingerprints are unrelated pages more often than {false_per_million:g} in a million pairs: "
-            "choose more bits or longer n-grams, or give --k"
+            "even equal fingerprints may be unrelated pages more often than allowed: choose more bits, longer n-grams, "
+            "or give --k"
         )
-    return advised
+    return Advice(advised, measurement.most_false(advised.k))
 
 
 class Pages(NamedTuple):

@@ -1,6 +1,7 @@
 """Measure an experiment: distances, recall and false pairs at every threshold, and the threshold to advise."""
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from simdup.fingerprint import Counts, Fingerprints
 from simdup.hamming import distance, distance_counts
 
 CONFIDENCE = 0.95
+# Pairs enough to know how many there are.
+_SEEN = 100
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,20 @@ class Measurement:
         found = sum(distances.within(k) for distances in self.edited.values())
         edited = sum(distances.pairs for distances in self.edited.values())
         return Threshold(k, found, edited, self.unrelated.within(k), self.unrelated.pairs, self.design_effect(k))
+
+    def most_false(self, k: int) -> float:
+        """At most which share of unrelated pairs stands within k bits, also where hardly any were seen.
+
+        The upper end of the interval; or, if that is less, as many as if they fell from bit to bit no faster than
+        between the distances that 100 and 10,000 were seen within. They fall faster the nearer they are.
+        """
+        within = np.cumsum(self.unrelated.counts)
+        some, many = (int(np.searchsorted(within, min(least, within[-1]))) for least in (_SEEN, _SEEN**2))
+        most = self.at(k).false_per_million_at_most / 1e6
+        if k < some < many:
+            fall = math.log(within[many] / within[some]) / (many - some)
+            return min(most, float(within[some] * math.exp(-fall * (some - k)) / within[-1]))
+        return most
 
     def advise(self, most_false_per_million: float) -> Threshold | None:
         """The threshold with the best recall within a budget of false pairs, the smallest of equals.

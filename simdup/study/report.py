@@ -219,17 +219,19 @@ def dedup_table(counts: Mapping[str, int], by_chance: float) -> Table:
     return table
 
 
-def dedup_threshold(scheme: Scheme, k: int, advised: Threshold | None, pages: int) -> str:
+def dedup_threshold(scheme: Scheme, k: int, pages: int, advised: tuple[Threshold, float] | None) -> str:
     """Say in plain sentences by which threshold pages were near, and what it means."""
     sentence = f"Near: within k = {k} of {scheme.bits} bits, scheme {scheme.id}. "
     if advised is None:
         return sentence + "Chance knows nothing of what pages share: simdup study measures it."
-    low, high = advised.recall_interval
-    most = number(float(f"{advised.false_among(pages, at_most=True):.2g}"))
+    threshold, share = advised
+    low, high = threshold.recall_interval
+    most = share * pages * (pages - 1) / 2
+    shown = number(float(f"{most:.2g}")) if most >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN}"
     return sentence + (
-        f"On a sample of these pages it found {percent(advised.recall)} of the copies with 1, 5 and 15 % of the words "
-        f"replaced (95 % interval {100 * low:.1f} to {100 * high:.1f}) and {many(advised.false, 'false pair')} among "
-        f"{advised.unrelated:,} unrelated: at most {most} among all {pages:,} different pages."
+        f"On a sample of these pages it found {percent(threshold.recall)} of the copies with 1, 5 and 15 % of the "
+        f"words replaced (95 % interval {100 * low:.1f} to {100 * high:.1f}) and {many(threshold.false, 'false pair')} "
+        f"among {threshold.unrelated:,} unrelated: expect at most {shown} among all {pages:,} different pages."
     )
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simdup import Fingerprints, Scheme, fingerprint, tokens
-from simdup.dedup import Check, Decision, Table, chance, decide, read, remember
+from simdup.dedup import Check, Decision, Table, advise, chance, decide, read, remember
 from simdup.index import Index
 from simdup.records import Batch
 from tests.properties import strategies as some
@@ -313,3 +313,40 @@ def test_a_hundred_thousand_equal_texts_are_one_cluster() -> None:
 @given(texts=st.lists(some.texts(), max_size=8), k=st.integers(0, 64))
 def test_texts_of_any_script(texts: list[str], k: int) -> None:
     assert decided(texts, k).representative.tolist() == page_by_page(texts, k, range(len(texts)))
+
+
+class TestAdvise:
+    """The threshold that is measured when none is given."""
+
+    @staticmethod
+    def _pages(count: int) -> list[str]:
+        rng = random.Random(3)
+        words, weights = [f"w{i}" for i in range(3_000)], [1 / (i + 5) for i in range(3_000)]
+        return [" ".join(rng.choices(words, weights=weights, k=60)) for _ in range(count)]
+
+    def test_the_more_pages_the_smaller_the_threshold(self) -> None:
+        """False pairs grow with the square of the pages: what is right for a thousand is not for a billion."""
+        sample = self._pages(600)
+        advice = [advise(sample, Scheme(), pages) for pages in (600, 10_000, 1_000_000, 1_000_000_000)]
+        found = [one.threshold.k for one in advice]
+        assert found == sorted(found, reverse=True)
+        assert found[0] > found[2] > found[3]
+        for pages, one in zip((10_000, 1_000_000, 1_000_000_000), advice[1:], strict=True):
+            assert one.false_share * pages * (pages - 1) / 2 <= pages / 1_000
+
+    def test_a_budget_that_the_sample_can_show_is_kept(self) -> None:
+        sample = self._pages(300)
+        found = [advise(sample, SCHEME, 300, budget).threshold for budget in (10.0, 1_000.0, 100_000.0)]
+        assert [threshold.k for threshold in found] == sorted({threshold.k for threshold in found})
+        assert [threshold.false_per_million <= most for threshold, most in zip(found, (10, 1e3, 1e5), strict=True)] == [
+            True
+        ] * 3
+
+    def test_no_threshold_to_trust(self) -> None:
+        """So many pages that a sample of forty can promise nothing."""
+        with pytest.raises(ValueError, match="even equal fingerprints may be unrelated"):
+            advise(self._pages(40), Scheme(bits=64), 10**12)
+
+    def test_too_few_pages(self) -> None:
+        with pytest.raises(ValueError, match=r"no threshold can be measured on these pages \(.*\): give --k"):
+            advise(["one page"], SCHEME, 1)
