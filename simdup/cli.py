@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from simdup import Scheme, fit_idf, tokens
 from simdup.dedup import FIRST, LONGEST, Check, Table, advise, chance, decide, read, remember
 from simdup.files import whole
+from simdup.hamming import check_k
 from simdup.index import Index
 from simdup.pages import read_pages
 from simdup.records import Batch, open_records
@@ -374,10 +375,18 @@ def dedup(
     json_file: Annotated[str | None, _JSON] = None,
 ) -> None:
     """Keep one of the pages that say the same. Pages without text are kept."""
-    scheme = Scheme.load(scheme_file) if scheme_file else Scheme(unit, ngram, bits, weight, hash_, normalize)
+    scheme = Scheme(unit, ngram, bits, weight, hash_, normalize)
+    if scheme_file and scheme != _DEFAULT:
+        raise ValueError("--scheme says what the options of a scheme say too: give one or the other")
+    if k is not None and false_per_million is not None:
+        raise ValueError("--false-per-million is what k is chosen by: give it or --k")
+    if scheme_file:
+        scheme = Scheme.load(scheme_file)
     check = Check.parse(verify) if verify else None
     if check and index:
         raise ValueError("--verify needs the texts of earlier pages, which an index does not have: give one of the two")
+    if k is not None:
+        check_k(k, scheme.bits)
     outputs = [output, pairs, clusters, index, json_file]
     if outputs.count("-") > 1:
         raise ValueError("- is given for two outputs: they would be mixed")

@@ -297,6 +297,11 @@ class TestBadInput:
             ("one.jsonl -o k.jsonl", ["no threshold can be measured on these pages", "give --k"]),
             ("broken.jsonl -o k.jsonl --k 3", ["broken.jsonl, line 2: broken JSON"]),
             ("pages.jsonl folder -o k.jsonl --k 3", ["JSONL", "text", "one kind"]),
+            (
+                "pages.jsonl -o k.jsonl --scheme s.parquet --bits 64",
+                ["--scheme says what the options", "one or the other"],
+            ),
+            ("pages.jsonl -o k.jsonl --k 3 --false-per-million 1", ["--false-per-million", "give it or --k"]),
             ("pages.jsonl -o - --json -", ["- is given for two outputs"]),
             ("- - -o k.jsonl", ["- is given twice"]),
         ],
