@@ -133,6 +133,22 @@ def _bar() -> Progress:
 
 
 @contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Put off an interrupt until the block has ended."""
+    late: list[object] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda *happened: late.append(happened))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if late:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
 def _doing(bar: Progress, what: str) -> Iterator[None]:
     """Say what is done for as long as it takes."""
     task = bar.add_task(what, total=None)
@@ -397,6 +413,10 @@ def dedup(
         content = stack.enter_context(_json_file(json_file))
         records = stack.enter_context(open_records(pages, text_field, order_field))
         records.check_output(output)
+        if index and output != "-" and Path(output).is_file() and Path(output).stat().st_size:
+            raise ValueError(
+                f"{output}: is there already: with --index it would be replaced by what is new alone: give another name"
+            )
         bar = stack.enter_context(_bar())
 
         def batches() -> Iterator[Batch]:
@@ -405,6 +425,9 @@ def dedup(
                 yield batch
                 bar.advance(task, len(batch.texts))
             bar.update(task, total=len(records))
+
+        def place(row: int) -> str:
+            return records.place(row).encode("utf-8", "backslashreplace").decode()  # the name of a file may be no text
 
         def texts() -> Iterator[str]:
             return (text for batch in batches() for text in batch.as_list())
@@ -425,10 +448,11 @@ def dedup(
             )
         with _doing(bar, "written"):
             for name, table in tables.items():
-                table.write(getattr(decision, name)(records.place))
+                table.write(getattr(decision, name)(place))
             records.write(decision.keep, output)
             if earlier is not None:
-                remember(earlier, decision, records.place)
+                with _undisturbed():  # what stands in the output must be known, or it would be kept again
+                    remember(earlier, decision, place)
         counts, by_chance = decision.counts(), chance(decision.units, k)
         content |= {
             "scheme": scheme.id,

@@ -92,7 +92,7 @@ class Store:
         self._salt = crc32(scheme.id.encode())
         self._seen = 0
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         with _explained(self._path):
             # The log is looked for first: another process may create both in between.

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import simdup.cli
 from simdup import Scheme, fit_idf
-from simdup.dedup import Check, decide, read
+from simdup.dedup import Check, decide, read, remember
 from simdup.index import Index
 from simdup.records import Batch
 from tests.properties.command import COMMAND, INTERRUPTED, Run, make_pages, refused
@@ -231,13 +232,31 @@ class TestIndex:
         kept = b""
         for start in range(0, len(every), 13):
             Path("part.jsonl").write_bytes(b"".join(every[start : start + 13]))
-            assert run("dedup", "part.jsonl", "-o", "kept.jsonl", "--k", "9", "--index", "seen.index").code == 0
-            kept += Path("kept.jsonl").read_bytes()
+            assert run("dedup", "part.jsonl", "-o", f"{start}.jsonl", "--k", "9", "--index", "seen.index").code == 0
+            kept += Path(f"{start}.jsonl").read_bytes()
         assert kept == kept_lines(expected(9))
+
+    def test_what_an_earlier_run_kept_is_not_replaced(self, run: Run) -> None:
+        """The same command again would leave an empty file where all pages were."""
+        command = ("dedup", "pages.jsonl", "-o", "kept.jsonl", "--k", "9", "--index", "seen.index")
+        assert run(*command).code == 0
+        before = files()
+        refused(run(*command), "kept.jsonl: is there already", "give another name")
+        assert files() == before
+
+    def test_a_name_that_is_no_text(self, run: Run) -> None:
+        """As file systems allow: it stands escaped in the tables and in the index."""
+        name = os.fsdecode(b"p\xff.jsonl")
+        Path(name).write_bytes(lines())
+        command = ("dedup", name, "--k", "9", "--index", "seen.index", "--clusters", "c.parquet", "-o")
+        assert run(*command, "kept.jsonl").code == 0
+        assert pq.read_table("c.parquet")["page"][0].as_py() == "p\\udcff.jsonl, line 1"
+        assert run(*command, "again.jsonl").code == 0
+        assert Path("again.jsonl").read_bytes().count(b"\n") == 2
 
     def test_an_earlier_page_is_named(self, run: Run) -> None:
         Path("one.jsonl").write_bytes(lines(RECORDS[:3]))
-        run("dedup", "one.jsonl", "-o", "kept.jsonl", "--k", "9", "--index", "seen.index")
+        run("dedup", "one.jsonl", "-o", "one.kept.jsonl", "--k", "9", "--index", "seen.index")
         run("dedup", "pages.jsonl", "-o", "kept.jsonl", "--k", "9", "--index", "seen.index", "--clusters", "c.jsonl")
         row = json.loads(Path("c.jsonl").read_text().splitlines()[1])
         assert row["page"] == "pages.jsonl, line 2"
@@ -341,7 +360,7 @@ def test_interrupted(folder: Path, number: signal.Signals) -> None:
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "signal.signal(signal.SIGTERM, signal.SIG_DFL); "
     )
-    Path("kept.jsonl").write_bytes(b"old")
+    Path("out.json").write_bytes(b"old")
     command = [*COMMAND[:2], heard + COMMAND[2], "dedup", "-", "-o", "kept.jsonl", "--k", "9"]
     command += ["--json", "out.json", "--index", "seen.index", "--clusters", "c.jsonl"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -357,13 +376,33 @@ def test_interrupted(folder: Path, number: signal.Signals) -> None:
         assert process.wait(60) == 130
         assert process.stderr.read() == INTERRUPTED
     assert sorted(path.name for path in folder.iterdir() if not path.name.startswith("seen.index-")) == [
-        "kept.jsonl",
+        "out.json",
         "pages.jsonl",
         "seen.index",
     ]
-    assert Path("kept.jsonl").read_bytes() == b"old"
+    assert Path("out.json").read_bytes() == b"old"
     done = subprocess.run([*COMMAND, *command[3:]], input=lines(), capture_output=True, check=True)
     assert b"kept" in done.stdout
+    assert Path("kept.jsonl").read_bytes() == kept_lines(expected(9))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_interrupted_while_the_index_learns(number: signal.Signals, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """The output stands already, so the index is completed first: else a later run would keep the same pages again."""
+
+    def interrupted(*arguments: Any) -> None:
+        os.kill(os.getpid(), number)
+        remember(*arguments)
+
+    monkeypatch.setattr("simdup.cli.remember", interrupted)
+    before = signal.signal(signal.SIGTERM, simdup.cli._interrupt)
+    try:
+        ran = run("dedup", "pages.jsonl", "-o", "kept.jsonl", "--k", "9", "--index", "seen.index")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (ran.code, ran.err.encode()) == (130, INTERRUPTED)
+    with Index(9, Scheme(), "seen.index") as index:
+        assert len(index) == sum(expected(9)) - 2
     assert Path("kept.jsonl").read_bytes() == kept_lines(expected(9))
 
 

@@ -988,3 +988,38 @@ class TestRoom:
         with Index(3, WIDE[bits], tmp_path / "a") as index:
             self._add(index, list(range(many)))
         assert most - 10 < (tmp_path / "a").stat().st_size / many <= most
+
+
+HELD = """
+import sys
+import numpy as np
+from simdup import Fingerprints, Index, Scheme
+
+def trace(frame, event, argument):
+    if frame.f_code.co_name == "__enter__" and "contextlib" in frame.f_code.co_filename:
+        caller = frame.f_back.f_code.co_name
+        def leave(frame, event, argument):
+            if event == "return" and caller == "news":
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return leave
+        return leave
+
+scheme = Scheme(bits=64)
+index = Index(3, scheme, sys.argv[1])
+sys.settrace(trace)
+try:
+    index.add(range(5), Fingerprints.from_words(np.arange(5, dtype=np.uint64), scheme))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_that_leaves_the_lock_held_does_not_hang(tmp_path: Path) -> None:
+    """As a Ctrl-C does that comes just when the file was locked: what closes the index must not wait for it."""
+    run = subprocess.run(
+        [sys.executable, "-c", HELD, tmp_path / "index"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout == "interrupted\n"
+    with Index(3, Scheme(bits=64), tmp_path / "index") as index:
+        assert len(index) in (0, 5)
