@@ -189,9 +189,10 @@ class TestBoth:
         assert clusters.kept.tolist() == clusters.sizes.tolist() == clusters.representative.tolist() == []
         assert clusters.diameters(fingerprint([], Scheme())).tolist() == []
 
-    def test_pairs_of_rows_that_are_not_there(self, kind: Kind) -> None:
-        pairs = Pairs(np.array([0]), np.array([5]), np.array([1]))
-        with pytest.raises(ValueError, match="pairs of rows 0 to 5 among 5 rows"):
+    @pytest.mark.parametrize(("left", "right"), [(0, 5), (-1, 4)])
+    def test_pairs_of_rows_that_are_not_there(self, kind: Kind, left: int, right: int) -> None:
+        pairs = Pairs(np.array([left]), np.array([right]), np.array([1]))
+        with pytest.raises(ValueError, match=f"pairs of rows {left} to {right} among 5 rows"):
             cluster(pairs, 5, kind)
 
 

@@ -87,6 +87,10 @@ class TestDecide:
         rank = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
         assert decided(texts, k, "longest").representative.tolist() == page_by_page(texts, k, rank)
 
+    def test_longest_in_characters(self) -> None:
+        """However many bytes they take in UTF-8."""
+        assert decided(["ééé", "abcd", "日本"], 64, "longest").representative.tolist() == [1, 1, 1]
+
     @given(texts=near_texts, k=st.integers(0, 40), data=st.data())
     def test_largest_of_a_field(self, texts: list[str], k: int, data: st.DataObject) -> None:
         values = data.draw(
@@ -101,21 +105,36 @@ class TestDecide:
         k=st.integers(0, 64),
         measure=st.sampled_from(("jaccard", "containment")),
         least=st.sampled_from((0.1, 0.5, 2 / 3, 0.75, 1.0)),
+        keep=st.sampled_from(("first", "longest")),
     )
-    def test_similarity_decides(self, texts: list[str], k: int, measure: Any, least: float) -> None:
+    def test_similarity_decides(self, texts: list[str], k: int, measure: Any, least: float, keep: str) -> None:
         check = Check(measure, least)
-        decision = decided(texts, k, check=check)
-        expected = page_by_page(texts, k, range(len(texts)), check=check)
+        decision = decided(texts, k, keep, check=check)
+        rank = sorted(range(len(texts)), key=lambda row: -len(texts[row]) if keep == "longest" else row)
+        expected = page_by_page(texts, k, rank, check=check)
         assert decision.representative.tolist() == expected
         for row in decision.pairs(lambda row: str(row)):
             left, right = texts[int(row["left"])], texts[int(row["right"])]
             assert row["similarity"] == similarity(left, right, measure) >= least
+
+    def test_similarity_is_that_of_the_pages_whatever_the_rank(self) -> None:
+        """The best stand last in the input, so that a row and its rank are never the same."""
+        texts = ["x y", "a b", "a b c", "a b c d e f g", "x y z"]
+        decision = decided(texts, 64, "longest", check=Check("jaccard", 2 / 3))
+        assert decision.representative.tolist() == [4, 2, 2, 3, 4]
+        rows = sorted(decision.pairs(str), key=lambda row: int(row["left"]))
+        assert [(row["left"], row["right"], row["similarity"]) for row in rows] == [
+            ("0", "4", 2 / 3),
+            ("1", "2", 2 / 3),
+        ]
 
     def test_equal_fingerprints_of_different_texts_are_told_apart_by_similarity(self) -> None:
         texts = ["a " * 9 + "b", "a " * 9 + "c", "a " * 9 + "b"]
         assert len({int(value) for value in fingerprint(texts, SCHEME)}) == 1
         assert decided(texts, 0).representative.tolist() == [0, 0, 0]
         assert decided(texts, 0, check=Check("jaccard", 0.9)).representative.tolist() == [0, 1, 0]
+        texts = [*texts[:2], "x " * 30, "x " * 30]  # the best last
+        assert decided(texts, 0, "longest", check=Check("jaccard", 0.9)).representative.tolist() == [0, 1, 2, 2]
 
     @given(texts=near_texts, k=st.integers(0, 40))
     def test_pairs_are_all_near_pairs(self, texts: list[str], k: int) -> None:
@@ -130,9 +149,9 @@ class TestDecide:
         found = list(decided(texts, k, "longest").pairs(lambda row: str(row)))
         assert sorted(found, key=lambda row: (int(row["left"]), int(row["right"]))) == expected
 
-    @given(texts=near_texts, k=st.integers(0, 40))
-    def test_clusters_tell_of_every_page_that_is_not_alone(self, texts: list[str], k: int) -> None:
-        decision = decided(texts, k)
+    @given(texts=near_texts, k=st.integers(0, 40), keep=st.sampled_from(("first", "longest")))
+    def test_clusters_tell_of_every_page_that_is_not_alone(self, texts: list[str], k: int, keep: str) -> None:
+        decision = decided(texts, k, keep)
         prints = list(map(int, fingerprint(texts, SCHEME)))
         of = decision.representative.tolist()
         expected = []
@@ -184,6 +203,34 @@ class TestSeveralRuns:
             remember(index, decision, lambda row, number=number: f"{number}/{row}")  # type: ignore[misc]
             kept += [(number, row, prints[row]) for row in np.flatnonzero(decision.keep).tolist() if features[row]]
             assert len(index) == len(kept)
+
+    @given(before=near_texts, texts=near_texts, k=st.integers(0, 30), least=st.integers(1, 4))
+    def test_the_nearest_earlier_page_is_told(self, before: list[str], texts: list[str], k: int, least: int) -> None:
+        """Which it is, how far, for how many pages it stands; pages of too few features are never remembered."""
+        index = Index(k, SCHEME)
+        first = decided(before, k, least_features=least, index=index)
+        remember(index, first, lambda row: f"before/{row}")
+        old, new = (fingerprint(some_texts, SCHEME) for some_texts in (before, texts))
+        kept = [row for row in np.flatnonzero(first.keep).tolist() if old.features[row] >= least]
+        assert len(index) == len(kept)
+        decision = decided(texts, k, least_features=least, index=index)
+        expected = {}
+        for row, one in enumerate(new):
+            apart = [(int(one) ^ int(old[other])).bit_count() for other in kept]
+            if one.features >= least and apart and min(apart) <= k:
+                names = (f"before/{other} #{old[other : other + 1].hex()[0]}" for other in kept)
+                expected[row] = min(zip(apart, names, strict=True))
+        assert decision.earlier == {row: name for row, (_, name) in expected.items()}
+        assert [int(decision.distance[row]) for row in expected] == [bits for bits, _ in expected.values()]
+        told = {row["page"]: row for row in decision.clusters(str)}
+        for row, (bits, name) in expected.items():
+            size = 1 + list(decision.earlier.values()).count(name)
+            about = {"page": str(row), "distance": bits, "representative": name, "size": size, "diameter": None}
+            assert told[str(row)] == about
+        counts = decision.counts()
+        assert counts["seen in an earlier run"] == len(expected)
+        dropped = sum(counts[name] for name in ("exact duplicates", "near duplicates", "seen in an earlier run"))
+        assert counts["kept"] + dropped == counts["read"]
 
     @given(texts=near_texts, k=st.integers(0, 30))
     def test_a_second_run_keeps_nothing_new(self, texts: list[str], k: int) -> None:

@@ -217,6 +217,25 @@ class TestParts:
         assert np.array_equal(found.right, expected.right)
         assert np.array_equal(found.distance, expected.distance)
 
+    @pytest.mark.parametrize("columns", [1, 2, 4])
+    @pytest.mark.parametrize("blocks", [0, 1, 2, 3, 5, 6])
+    def test_a_chunk_is_full_in_the_midst_of_a_table(self, columns: int, blocks: int) -> None:
+        """Different rows near to one: the scan stops and goes on at every depth, and counts each candidate once."""
+        random = np.random.default_rng(blocks)
+        words = np.tile(random.integers(0, 2**64, (1, columns), np.uint64), (2_500, 1))
+        for _ in range(3):
+            bit = random.integers(0, 40, len(words))  # so few that every run is long
+            words[np.arange(len(words)), 0] ^= np.uint64(1) << bit.astype(np.uint64)
+        expected = all_pairs(words, 4)
+        whole, parted = (Join(column(words), 4, blocks=blocks, chunk=chunk) for chunk in (1 << 22, 2_048))
+        parts = list(itertools.islice(parted, 3_000))  # what begins anew would never end
+        assert 50 < len(parts) < 3_000
+        for found in (in_order(parts), in_order(whole)):
+            assert np.array_equal(found.left, expected.left)
+            assert np.array_equal(found.right, expected.right)
+            assert np.array_equal(found.distance, expected.distance)
+        assert parted.examined == whole.examined > 0
+
     @pytest.mark.parametrize("threads", [2, 3, 8])
     @pytest.mark.parametrize("blocks", [None, 0, 2, 6])
     def test_threads(self, threads: int, blocks: int | None) -> None:
