@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from simdup.fingerprint import Counts, Fingerprints
 from simdup.hamming import Pairs, diameters
@@ -93,12 +91,17 @@ def cluster(pairs: Pairs, n: int, kind: Kind = "star") -> Clusters:
     ends = np.concatenate((pairs.left, pairs.right))
     if len(ends) and not 0 <= ends.min() <= ends.max() < n:
         raise ValueError(f"pairs of rows {ends.min()} to {ends.max()} among {n} rows")
-    links = coo_array((np.ones(len(pairs), np.int8), (pairs.left, pairs.right)), shape=(n, n)).tocsr()
     if kind == "star":
-        both = (links + links.T).tocsr()
+        others = np.concatenate((pairs.right, pairs.left))[np.argsort(ends, kind="stable")]
+        begins = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=n))))
         representative = np.full(n, -1, np.int64)
-        _stars(both.indptr, both.indices, representative)
+        _stars(begins, others, representative)
         return Clusters(representative)
+    # Imported here, since it takes longer than all the rest of simdup.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    links = coo_array((np.ones(len(pairs), np.int8), (pairs.left, pairs.right)), shape=(n, n))
     component = connected_components(links, directed=False)[1]
     _, first, which = np.unique(component, return_index=True, return_inverse=True)
     clusters = Clusters(first[which].astype(np.int64))
