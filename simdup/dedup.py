@@ -169,7 +169,7 @@ class Decision:
         return kept
 
     def counts(self) -> dict[str, int]:
-        """How many pages there are of each sort: those before "kept" but without it add up to those that were read."""
+        """How many pages there are of each sort. Exact duplicates have the fingerprint of the page that is kept."""
         dropped = ~self.keep
         seen = self.representative == _NOBODY
         return {
@@ -184,9 +184,10 @@ class Decision:
 
     def pairs(self, place: Callable[[int], str]) -> Rows:
         """Every pair of near pages, as a row of a table: both places, the distance, the similarity if it was asked."""
-        for pairs, similarity in ((self._groups.within, 1.0), (self._pairs, self._similarity)):
+        within = self._groups.within
+        for pairs, similarity in ((within, np.ones(len(within))), (self._pairs, self._similarity)):
             for some, which in self._groups.expanded(pairs):
-                shared = similarity[which] if isinstance(similarity, np.ndarray) else np.full(len(some), similarity)
+                shared = np.ones(len(some)) if similarity is None else similarity[which]
                 ends = np.sort(np.column_stack((self._rank[some.left], self._rank[some.right])), axis=1)
                 for (left, right), bits, share in zip(
                     ends.tolist(), some.distance.tolist(), shared.tolist(), strict=True

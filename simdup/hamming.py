@@ -24,12 +24,12 @@ Columns = tuple[Words, ...]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of rows, sorted by left, then right; left is below right. All three have shape (m,)."""
+    """Pairs of rows. Those of `all_pairs` and `near_pairs` are sorted by left, then right; left is below right."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     distance: NDArray[np.int64]
-    """In bits."""
+    """In bits. All three have shape (m,)."""
 
     def __len__(self) -> int:
         return len(self.left)

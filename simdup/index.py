@@ -19,7 +19,7 @@ from simdup.store import News, Store
 
 # Rows are put into a segment when so many wait; until then they are compared one by one, which takes microseconds.
 _WAITING = 1 << 14
-_ITSELF = np.arange(_WAITING, dtype=np.uint32)
+_EVERY = np.arange(_WAITING, dtype=np.uint32)
 # A segment that is less than so many times as large as the one behind it is put together with it.
 _GROWTH = 4
 # A look-up fetches what is far apart in memory; to make the tables is paid once.
@@ -117,7 +117,7 @@ class _Segment:
             places, begins = table.directory(self._own, key_bits)
             self._directories.append(_Directory(key_bits, flips, self._rows[places], begins.astype(np.uint32)))
         if self._directories:
-            self._own, self._rows = (), _ITSELF[:0]
+            self._own, self._rows = (), _EVERY[:0]
 
     def near(self, queries: Columns, columns: Columns, alive: NDArray[np.bool_]) -> Iterator[Counts]:
         """Yield (query, row, distance) of what is near, shape (hits, 3), in no order."""
@@ -279,7 +279,8 @@ class Index:
                 if id_ not in self._rows:
                     raise KeyError(id_)
             for id_ in set(keys):
-                self._alive[self._rows.pop(id_)] = False
+                self._alive[self._rows[id_]] = False
+                del self._rows[id_]
 
     @overload
     def query(self, fingerprints: Fingerprint) -> list[tuple[Any, int]]: ...
@@ -321,7 +322,7 @@ class Index:
             yield from segment.near(queries, self._columns, self._alive)
         start, stop = self._arranged, len(self._ids)
         if start < stop:
-            waiting, each = tuple(column[start:stop] for column in self._columns), _ITSELF[: stop - start]
+            waiting, each = tuple(column[start:stop] for column in self._columns), _EVERY[: stop - start]
             everything = np.full(len(queries), ~np.uint64(0))
             these = np.uint64(self.k), everything, np.uint64(start), each, self._alive
             yield _all_hits(_look_through, queries, waiting, each, *these)

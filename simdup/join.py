@@ -152,7 +152,7 @@ class Join:
     k
         Bits, 0 to the width.
     threads
-        How many tables are worked on at once. With more than one, the pairs of a table are held until it is done.
+        How many tables are worked on at once. With more than one, their pairs are held until they are asked for.
     chunk
         How many pairs to yield at once, at most; not fewer than 2,048.
     blocks
@@ -223,8 +223,7 @@ def near_pairs(fingerprints: Fingerprints, k: int, *, threads: int = 1) -> Pairs
     Returns
     -------
     Pairs
-        Exact, for every k and whatever the fingerprints; equal ones are pairs at distance 0. It takes 24 bytes a
-        pair, twice that while they are sorted: n equal fingerprints are n (n - 1) / 2 pairs. `Join` gives them some
-        at a time.
+        Exact, for every k and whatever the fingerprints; equal ones are pairs at distance 0. A pair takes 24 bytes,
+        and 80 while they are sorted: n equal fingerprints are n (n - 1) / 2 pairs. `Join` gives them some at a time.
     """
     return in_order(Join(fingerprints, k, threads=threads))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simdup import ARTICLE, Fingerprint, Fingerprints, Pairs, Scheme, all_pairs, distance, fingerprint, reference
 from simdup.fingerprint import Words
-from simdup.hamming import distance_counts
+from simdup.hamming import distance_counts, in_order
 from tests.properties import strategies as some
 
 WIDE = {1: Scheme(bits=64), 2: Scheme(bits=128), 4: Scheme(bits=256)}
@@ -173,6 +173,13 @@ class TestAllPairs:
         pairs = all_pairs(np.zeros((n, columns), np.uint64), 64)
         assert triples(pairs) == []
         assert {str(array.dtype) for array in (pairs.left, pairs.right, pairs.distance)} == {"int64"}
+
+    def test_order_of_rows_of_any_number(self) -> None:
+        """Up to the 2^31 that a key of both has room for."""
+        rows = [0, 1, 2, 2**16 - 1, 2**16, 2**16 + 1, 2**31 - 2, 2**31 - 1]
+        expected = [(left, right, 3) for left, right in itertools.combinations(rows, 2)]
+        turned = np.array(expected)[np.random.default_rng(0).permutation(len(expected))]
+        assert triples(in_order(Pairs(*part.T) for part in np.array_split(turned, 3))) == expected
 
     @given(words=some.word_arrays(20))
     def test_shapes_and_strides_do_not_matter(self, words: Words) -> None:

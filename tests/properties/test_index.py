@@ -337,6 +337,19 @@ class TestManyRows:
         index.add(again.tolist(), crowd.fingerprints[again[::-1]])
         crowd.check(index, row_of)
 
+    @pytest.mark.parametrize("blocks", [1, 2, 3, 6, 7])
+    def test_any_number_of_blocks_finds_the_same(
+        self, crowds: Callable[[int, str], Crowd], blocks: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of up to six the rows within some bits of a key are looked up, which no plan of these rows would choose."""
+        monkeypatch.setattr(module, "Plan", Chosen(blocks))
+        crowd = crowds(64, "random")
+        rows = len(crowd.fingerprints)
+        index = Index(6, SCHEME)
+        index.add(range(rows), crowd.fingerprints)
+        assert len(index._segments[0]._directories) == blocks
+        assert crowd.check(index, np.arange(rows)) > 100
+
     def test_in_a_file(self, crowds: Callable[[int, str], Crowd], tmp_path: Path) -> None:
         crowd = crowds(64, "random")
         rows = len(crowd.fingerprints)
@@ -381,6 +394,10 @@ class TestManyRows:
         index = Index(64, SCHEME)
         index.add(range(50), column(range(50)))
         assert [len(answer) for answer in index.query(column(range(2_000)))] == [50] * 2_000
+        index = Index(64, SCHEME)
+        for many in range(100, 900, 100):  # some more than there is room for, and many more
+            index.add(range(many), column(range(many)))
+            assert len(index.query(column([0])[0])) == many
 
     def test_plans_are_made(self) -> None:
         """So that what is tried above is more than looking through all."""
