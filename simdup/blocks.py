@@ -280,13 +280,11 @@ class Comparison:
         else:
             rows, starts, stops = table.runs(self._columns, key_bits)
         columns = tuple(column.take(rows) for column in self._columns)
-        scanned = scan(columns, starts, stops, self._k, self._masks, self._radii, number, table.flips, self._chunk)
-        while True:
-            try:
-                pairs = next(scanned)
-            except StopIteration as end:
-                return int(end.value)
-            yield Pairs(rows[pairs.left], rows[pairs.right], pairs.distance)
+        return (
+            yield from scan(
+                columns, rows, starts, stops, self._k, self._masks, self._radii, number, table.flips, self._chunk
+            )
+        )
 
 
 def drain(pairs: Generator[Pairs, None, int]) -> tuple[list[Pairs], int]:

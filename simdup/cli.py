@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import json
-import math
 import os
 import random
 import signal
@@ -22,8 +21,8 @@ from simdup.dedup import FIRST, LONGEST, Check, Table, advise, chance, decide, r
 from simdup.files import whole
 from simdup.hamming import check_k
 from simdup.index import Index
-from simdup.pages import read_pages
-from simdup.records import Batch, open_records
+from simdup.pages import Batch, read_pages
+from simdup.records import open_records
 from simdup.scheme import Hash, Unit, Weight
 from simdup.study import report
 from simdup.study.corpus import SEED, article_corpus
@@ -44,6 +43,8 @@ _DEFAULT = Scheme()
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 _ON_INTERRUPT = "interrupted: a file that was not finished is as it was; the same command begins anew"
 _NARROWEST = 76
+# How a system asks a process to stop.
+_STOPS = (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 _SAMPLE = 2_000
 
 
@@ -64,7 +65,7 @@ def main() -> None:
         _fail("standard output is closed")
     # What the terminal has no letter for is escaped, not a reason to stop half-way.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+    for number in _STOPS:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _interrupt)
     try:
@@ -136,7 +137,8 @@ def _bar() -> Progress:
 def _undisturbed() -> Iterator[None]:
     """Put off an interrupt until the block has ended."""
     late: list[object] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_STOPS)}
+    before = {number: handler for number, handler in before.items() if callable(handler)}  # others are ignored
     for number in before:
         signal.signal(number, lambda *happened: late.append(happened))
     try:
@@ -454,11 +456,12 @@ def dedup(
                 with _undisturbed():  # what stands in the output must be known, or it would be kept again
                     remember(earlier, decision, place)
         counts, by_chance = decision.counts(), chance(decision.units, k)
+        threshold, most = (advised.threshold, advised.false_among(len(decision.units))) if advised else (None, None)
         content |= {
             "scheme": scheme.id,
             "k": k,
-            "advice": report.threshold_json(advised.threshold) if advised else None,
-            "false_pairs_at_most": advised.false_share * math.comb(len(decision.units), 2) if advised else None,
+            "advice": report.threshold_json(threshold) if threshold else None,
+            "false_pairs_at_most": most,
             **{name.replace(" ", "_"): count for name, count in counts.items()},
             "false_pairs_by_chance": by_chance,
         }
@@ -466,7 +469,7 @@ def dedup(
         return
     console = _Console(stderr=output == "-")
     console.print(report.dedup_table(counts, by_chance))
-    console.print(report.dedup_threshold(scheme, k, len(decision.units), advised), highlight=False)
+    console.print(report.dedup_threshold(scheme, k, len(decision.units), threshold, most), highlight=False)
 
 
 def _template(path: Path) -> str:

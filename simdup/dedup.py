@@ -19,9 +19,9 @@ from simdup.fingerprint import Counts, Fingerprints, Words, fingerprint
 from simdup.hamming import Pairs, distance, in_order
 from simdup.index import Index
 from simdup.join import Groups, Join, first_equal
-from simdup.records import Batch
+from simdup.pages import Batch
 from simdup.scheme import Scheme
-from simdup.similarity import Measure, check_similarity, digests, verify
+from simdup.similarity import Measure, check_similarity, digests, similarities
 from simdup.study.edits import USUAL, Edit
 from simdup.study.experiment import experiment
 from simdup.study.measure import Threshold
@@ -60,6 +60,10 @@ class Advice(NamedTuple):
     false_share: float
     """At most this share of all pairs of unrelated pages, as `Measurement.most_false` has it."""
 
+    def false_among(self, pages: int) -> float:
+        """How many false pairs there are at most among so many pages."""
+        return self.false_share * math.comb(pages, 2)
+
 
 def advise(texts: Sequence[str], scheme: Scheme, pages: int, false_per_million: float | None = None) -> Advice:
     """Measure on a sample of the pages which threshold finds the most edited copies within a budget of false pairs.
@@ -86,12 +90,9 @@ def advise(texts: Sequence[str], scheme: Scheme, pages: int, false_per_million: 
     measurement = trial.under(scheme).measurement
     if false_per_million is None:
         false_per_million = min(1.0, 1e6 * pages / _PAGES_FOR_A_FALSE_PAIR / max(math.comb(pages, 2), 1))
-    advised = measurement.advise(false_per_million)
-    if len(texts) < pages and false_per_million * measurement.unrelated.pairs < 1e6:
-        # That the sample has no false pair says too little of all pages.
-        sure = [k for k in range(scheme.bits + 1) if 1e6 * measurement.most_false(k) <= false_per_million]
-        found = map(measurement.at, sure)
-        advised = max(found, key=lambda threshold: (threshold.found, -threshold.k), default=None)
+    # That a sample has no false pair may say too little of all pages.
+    too_few = len(texts) < pages and false_per_million * measurement.unrelated.pairs < 1e6
+    advised = measurement.advise(false_per_million, surely=too_few)
     if advised is None:
         raise ValueError(
             "even equal fingerprints may be unrelated pages more often than allowed: choose more bits, longer n-grams, "
@@ -260,9 +261,10 @@ def decide(
     rows = rank[groups.firsts]
     pairs, similarity = in_order(Join(units, k, threads=threads)), None
     if check:
-        ends = Pairs(rows[pairs.left], rows[pairs.right], np.arange(len(pairs)))
-        alike, similarity = verify(ends, texts(), fingerprints.scheme, check.least, check.measure)
-        pairs = pairs[alike.distance]
+        ends = rows[pairs.left], rows[pairs.right]
+        similarity = similarities(*ends, texts(), fingerprints.scheme, check.measure)
+        similar = similarity >= check.least
+        pairs, similarity = pairs[similar], similarity[similar]
     hits = index.query(units) if index is not None else []
     nearest = {number: found[0] for number, found in enumerate(hits) if found}
     new = np.ones(len(units), np.bool_)

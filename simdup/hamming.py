@@ -177,7 +177,8 @@ def all_pairs(words: Words, k: int) -> Pairs:
     columns = columns_of(words)
     check_k(k, 64 * len(columns))
     everything = np.zeros((1, len(columns)), np.uint64), np.zeros(1, np.uint64)
-    return in_order(scan(columns, np.array([0]), np.array([len(columns[0])]), k, *everything, 0))
+    n = len(columns[0])
+    return in_order(scan(columns, np.arange(n), np.array([0]), np.array([n]), k, *everything, 0))
 
 
 def check_k(k: int, bits: int) -> None:
@@ -190,6 +191,7 @@ def check_k(k: int, bits: int) -> None:
 
 def scan(
     columns: Columns,
+    rows: Counts,
     starts: Counts,
     stops: Counts,
     k: int,
@@ -205,6 +207,8 @@ def scan(
     ----------
     columns
         The rows' words, column by column; the rows of a run stand one after the other.
+    rows
+        What each of them is called in the pairs, shape (n,).
     starts, stops
         Where each run begins and ends, shape (runs,).
     k
@@ -227,7 +231,7 @@ def scan(
         left, right, apart = np.empty((3, chunk), np.int64)
         found = _scan(columns, starts, stops, flips, np.uint64(k), masks, radii, table, state, left, right, apart)
         if found:
-            yield Pairs(left[:found], right[:found], apart[:found])
+            yield Pairs(rows[left[:found]], rows[right[:found]], apart[:found].copy())
     return int(state[4])
 
 

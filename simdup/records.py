@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from simdup import pages
 from simdup.files import fillable, replaceable, whole, whole_folder
-from simdup.pages import STDIN, Kind
-from simdup.pages import Batch as Batch
+from simdup.pages import STDIN, Batch, Kind
 
 Keep = NDArray[np.bool_]
 # A row group ends at whichever comes first.

@@ -124,15 +124,22 @@ def verify(
         For a similarity or a measure that is none, or fewer texts than rows.
     """
     check_similarity(least, measure)
-    ends, where = np.unique(np.concatenate((pairs.left, pairs.right)), return_inverse=True)
+    similarity = similarities(pairs.left, pairs.right, texts, scheme, measure)
+    similar = similarity >= least
+    return pairs[similar], similarity[similar]
+
+
+def similarities(
+    left: NDArray[np.int64], right: NDArray[np.int64], texts: Iterable[str], scheme: Scheme, measure: Measure
+) -> NDArray[np.float64]:
+    """How similar pairs of texts are, given by their rows, as `verify` takes them: float64, shape (m,)."""
+    ends, where = np.unique(np.concatenate((left, right)), return_inverse=True)
     wanted = np.zeros(int(ends[-1]) + 1 if len(ends) else 0, np.bool_)
     wanted[ends] = True
     sets = FeatureSets((text for is_wanted, text in zip(wanted.tolist(), texts, strict=False) if is_wanted), scheme)
     if len(sets.sizes) < len(ends):
         raise ValueError(f"pairs of rows up to {ends[-1]:,}, but fewer texts: give those of the fingerprints, in order")
-    similarity = sets.similarity(where[: len(pairs)], where[len(pairs) :], measure)
-    similar = similarity >= least
-    return pairs[similar], similarity[similar]
+    return sets.similarity(where[: len(left)], where[len(left) :], measure)
 
 
 def check_similarity(least: float, measure: str) -> None:

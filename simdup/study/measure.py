@@ -165,21 +165,27 @@ class Measurement:
             return min(most, float(within[some] * math.exp(-fall * (some - k)) / within[-1]))
         return most
 
-    def advise(self, most_false_per_million: float) -> Threshold | None:
+    def advise(self, most_false_per_million: float, *, surely: bool = False) -> Threshold | None:
         """The threshold with the best recall within a budget of false pairs, the smallest of equals.
 
         Parameters
         ----------
         most_false_per_million
             How many of a million pairs of unrelated pages may be found.
+        surely
+            Count those that there may be at most (`most_false`), not those that were found.
 
         Returns
         -------
         Threshold or None
             None if even equal fingerprints are too often unrelated pages.
         """
-        allowed = [self.at(k) for k in range(self.bits + 1)]
-        allowed = [threshold for threshold in allowed if threshold.false_per_million <= most_false_per_million]
+
+        def false_per_million(threshold: Threshold) -> float:
+            return 1e6 * self.most_false(threshold.k) if surely else threshold.false_per_million
+
+        every = map(self.at, range(self.bits + 1))
+        allowed = [threshold for threshold in every if false_per_million(threshold) <= most_false_per_million]
         return max(allowed, key=lambda threshold: (threshold.found, -threshold.k), default=None)
 
 

@@ -32,6 +32,15 @@ def number(value: float, digits: int = 3) -> str:
     return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
 
 
+def _about(value: float) -> str:
+    """A number for a sentence: two significant digits."""
+    return number(float(f"{value:.2g}"))
+
+
+def _expected(value: float) -> str:
+    return _about(value) if value >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN}"
+
+
 def percent(share: float) -> str:
     """A share in per cent with one digit."""
     return f"{100 * share:.1f} %"
@@ -175,9 +184,9 @@ def advice(
             f"{measurement.same.within(threshold.k):,}. "
         )
     sentence += f"Among {pages:,} pages like these expect "
-    most = number(float(f"{threshold.false_among(pages, at_most=True):.2g}"))
+    most = _about(threshold.false_among(pages, at_most=True))
     if threshold.false:
-        sentence += f"about {number(float(f'{threshold.false_among(pages):.2g}'))} false pairs (at most {most})."
+        sentence += f"about {_about(threshold.false_among(pages))} false pairs (at most {most})."
     else:
         sentence += f"at most {most} false pairs: none was seen."
     rate = threshold.false_per_million_at_most
@@ -214,24 +223,21 @@ def dedup_table(counts: Mapping[str, int], by_chance: float) -> Table:
     for name, count in counts.items():
         if count or name in ("read", "exact duplicates", "near duplicates", "kept"):
             table.add_row(name, f"{count:,}", style="bold" if name == "kept" else "")
-    shown = number(float(f"{by_chance:.2g}")) if by_chance >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN}"
-    table.add_row("false pairs expected by chance", shown, style="dim")
+    table.add_row("false pairs expected by chance", _expected(by_chance), style="dim")
     return table
 
 
-def dedup_threshold(scheme: Scheme, k: int, pages: int, advised: tuple[Threshold, float] | None) -> str:
-    """Say in plain sentences by which threshold pages were near, and what it means."""
+def dedup_threshold(scheme: Scheme, k: int, pages: int, threshold: Threshold | None, most: float | None) -> str:
+    """Say in plain sentences by which threshold pages were near, and how many false pairs there are at most."""
     sentence = f"Near: within k = {k} of {scheme.bits} bits, scheme {scheme.id}. "
-    if advised is None:
+    if threshold is None or most is None:
         return sentence + "Chance knows nothing of what pages share: simdup study measures it."
-    threshold, share = advised
     low, high = threshold.recall_interval
-    most = share * pages * (pages - 1) / 2
-    shown = number(float(f"{most:.2g}")) if most >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN}"
     return sentence + (
         f"On a sample of these pages it found {percent(threshold.recall)} of the copies with 1, 5 and 15 % of the "
         f"words replaced (95 % interval {100 * low:.1f} to {100 * high:.1f}) and {many(threshold.false, 'false pair')} "
-        f"among {threshold.unrelated:,} unrelated: expect at most {shown} among all {pages:,} different pages."
+        f"among {threshold.unrelated:,} unrelated: expect at most {_expected(most)} among all {pages:,} "
+        "different pages."
     )
 
 

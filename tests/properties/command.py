@@ -1,11 +1,14 @@
-"""What the tests of the command share: pages, what a command did, and what a refusal looks like."""
+"""What tests of the command and of processes share: pages, what a command did, what a refusal looks like."""
 
 import json
+import os
 import random
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,3 +61,20 @@ def without_names(conditions: Any) -> Any:
         for pair in condition["closest"]:
             del pair["left"], pair["right"]
     return conditions
+
+
+def launch(module: str, function: str, *arguments: Any) -> "subprocess.Popen[str]":
+    """Start a function of a module of tests in a process of its own."""
+    script = f"import sys; import {module} as module; module.{function}(*sys.argv[1:])"
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(root), *sys.path]))}
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
+
+
+def finish(process: "subprocess.Popen[str]") -> str:
+    with process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out

@@ -18,7 +18,7 @@ import simdup.cli
 from simdup import Scheme, fit_idf
 from simdup.dedup import Check, decide, read, remember
 from simdup.index import Index
-from simdup.records import Batch
+from simdup.pages import Batch
 from tests.properties.command import COMMAND, INTERRUPTED, Run, make_pages, refused
 
 VOCABULARY = [f"Word{i}" for i in range(900)]
@@ -305,6 +305,7 @@ class TestBadInput:
             ("pages.jsonl -o k.jsonl --k -1", ["k=-1"]),
             ("pages.jsonl -o k.jsonl --k 129", ["k=129: give 0 to 128 bits"]),
             ("pages.jsonl -o k.jsonl --k 1.5", ["--k"]),
+            ("broken.jsonl -o k.jsonl --k 129", ["k=129"]),
             ("pages.jsonl -o k.jsonl --verify 2", ["--verify 2: give a similarity"]),
             ("pages.jsonl -o k.jsonl --keep author", ["pages.jsonl, line 1: no field 'author'"]),
             ("pages.jsonl -o k.jsonl --keep meta", ["pages.jsonl, line 1: field 'meta' is"]),
@@ -386,7 +387,7 @@ def test_interrupted(folder: Path, number: signal.Signals) -> None:
     assert Path("kept.jsonl").read_bytes() == kept_lines(expected(9))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
 def test_interrupted_while_the_index_learns(number: signal.Signals, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """The output stands already, so the index is completed first: else a later run would keep the same pages again."""
 
@@ -395,15 +396,31 @@ def test_interrupted_while_the_index_learns(number: signal.Signals, monkeypatch:
         remember(*arguments)
 
     monkeypatch.setattr("simdup.cli.remember", interrupted)
-    before = signal.signal(signal.SIGTERM, simdup.cli._interrupt)
+    before = signal.signal(number, simdup.cli._interrupt)
     try:
         ran = run("dedup", "pages.jsonl", "-o", "kept.jsonl", "--k", "9", "--index", "seen.index")
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
     assert (ran.code, ran.err.encode()) == (130, INTERRUPTED)
     with Index(9, Scheme(), "seen.index") as index:
         assert len(index) == sum(expected(9)) - 2
     assert Path("kept.jsonl").read_bytes() == kept_lines(expected(9))
+
+
+def test_an_interrupt_that_is_ignored_stays_so(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """As of a command that runs in the background of a shell."""
+
+    def interrupted(*arguments: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        remember(*arguments)
+
+    monkeypatch.setattr("simdup.cli.remember", interrupted)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ran = run("dedup", "pages.jsonl", "-o", "kept.jsonl", "--k", "9", "--index", "seen.index")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (ran.code, ran.err) == (0, "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are pseudo-terminals on POSIX only")

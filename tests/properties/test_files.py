@@ -238,3 +238,24 @@ def test_where_another_file_system_begins(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="another file system"):
         fillable(tmp_path / "disk")
     assert fillable(tmp_path / "disk" / "kept") == tmp_path / "disk" / "kept"
+
+
+def test_a_file_is_on_the_disk_before_its_name_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a power cut may leave the name with nothing behind it."""
+    done: list[str] = []
+    sync, replace = os.fsync, Path.replace
+
+    def synced(number: int) -> None:
+        done.append("sync")
+        sync(number)
+
+    def named(path: Path, target: Path) -> Path:
+        done.append("name")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", named)
+    with whole(tmp_path / "a") as temporary:
+        temporary.write_bytes(b"content")
+    assert done == ["sync", "name"]
+    assert (tmp_path / "a").read_bytes() == b"content"

@@ -1,6 +1,7 @@
 """The index: equal to a dict and brute force, in memory and in a file, whoever reads, writes or is killed meanwhile."""
 
 import contextlib
+import functools
 import itertools
 import math
 import os
@@ -32,6 +33,7 @@ from simdup import index as module
 from simdup.blocks import Plan
 from simdup.fingerprint import Words
 from simdup.index import Index
+from tests.properties.command import finish, launch
 
 WIDE = {bits: Scheme(bits=bits) for bits in (64, 128, 256)}
 SCHEME = WIDE[64]
@@ -706,21 +708,7 @@ class TestInterrupts:
         assert at > 20
 
 
-def run(function: str, *arguments: Any) -> "subprocess.Popen[str]":
-    """Start a function of this file in a process of its own."""
-    script = f"import sys; from tests.properties import test_index; test_index.{function}(*sys.argv[1:])"
-    root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(root), *sys.path]))}
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
-
-
-def finish(process: "subprocess.Popen[str]") -> str:
-    with process:
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    return out
+run = functools.partial(launch, __name__)
 
 
 def batch(number: int) -> tuple[range, Fingerprints]:

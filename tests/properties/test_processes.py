@@ -63,3 +63,9 @@ def test_threads_share_nothing() -> None:
         together = list(pool.map(lambda job: fingerprint(*job), jobs))
     assert together == alone
     assert [one.features for one in together] == [one.features for one in alone]
+
+
+def test_the_import_does_not_wait_for_what_few_need() -> None:
+    """SciPy's graphs and statistics take longer to import than all the rest."""
+    code = "import sys, simdup; print([name for name in sys.modules if name in ('scipy.sparse', 'scipy.stats')])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,6 +1,7 @@
 """The durable store: what it holds equals a dict, whoever is killed, reads or writes meanwhile, and damage is seen."""
 
 import contextlib
+import functools
 import os
 import random
 import re
@@ -8,7 +9,6 @@ import resource
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
@@ -29,6 +29,7 @@ from simdup import Scheme
 from simdup.fingerprint import Counts, Words
 from simdup.store import News, Store
 from tests.properties import strategies as some
+from tests.properties.command import finish, launch
 
 WIDE = {bits: Scheme(bits=bits) for bits in (64, 128, 256)}
 SCHEME = WIDE[64]
@@ -99,21 +100,7 @@ def listing(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-def run(function: str, *arguments: Any) -> "subprocess.Popen[str]":
-    """Start a function of this file in a process of its own."""
-    script = f"import sys; from tests.properties import test_store; test_store.{function}(*sys.argv[1:])"
-    root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(root), *sys.path]))}
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
-
-
-def finish(process: "subprocess.Popen[str]") -> str:
-    with process:
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    return out
+run = functools.partial(launch, __name__)
 
 
 class TestRoundTrip:
