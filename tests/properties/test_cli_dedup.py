@@ -305,7 +305,6 @@ class TestBadInput:
             ("pages.jsonl -o k.jsonl --k -1", ["k=-1"]),
             ("pages.jsonl -o k.jsonl --k 129", ["k=129: give 0 to 128 bits"]),
             ("pages.jsonl -o k.jsonl --k 1.5", ["--k"]),
-            ("broken.jsonl -o k.jsonl --k 129", ["k=129"]),
             ("pages.jsonl -o k.jsonl --verify 2", ["--verify 2: give a similarity"]),
             ("pages.jsonl -o k.jsonl --keep author", ["pages.jsonl, line 1: no field 'author'"]),
             ("pages.jsonl -o k.jsonl --keep meta", ["pages.jsonl, line 1: field 'meta' is"]),
@@ -335,6 +334,10 @@ class TestBadInput:
         more = ["--pairs", "p.jsonl", "--clusters", "c.jsonl", "--index", "i"]
         refused(run("dedup", *arguments.split(), *([] if "--verify" in arguments else more)), *parts)
         assert set(files()) - set(before) <= {"i"}
+
+    def test_k_is_looked_at_before_any_page(self, run: Run) -> None:
+        Path("broken.jsonl").write_bytes(b"{")
+        refused(run("dedup", "broken.jsonl", "-o", "k.jsonl", "--k", "129"), "k=129: give 0 to 128 bits")
 
     @pytest.mark.parametrize(
         "arguments",
