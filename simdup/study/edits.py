@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
+import numpy as np
+
 from simdup import unicode
 
 # A run of full stops is tried once, at its start: from each of its dots a long one would take the square of the time.
-_SENTENCE = re.compile(r"(?!\Z).*?(?:(?<![.!?])[.!?]++(?=\s)|[。！？]+|\n+|\Z)\s*", re.DOTALL)
+_SENTENCE = re.compile(r"(?!\Z).*?(?:(?<![.!?।॥؟۔])[.!?।॥؟۔]++(?=\s)|[。！？]+|\n+|\Z)\s*", re.DOTALL)
 _ADVERTISEMENTS = (
     "Subscribe now and save 30 % on your first year. Cancel any time.",
     "Sponsored: twelve kitchen tools that chefs no longer want to be without.",
@@ -27,14 +29,19 @@ _ADVERTISEMENTS = (
 @functools.cache
 def _words() -> re.Pattern[str]:
     """Match one word with the white space behind it; in scripts without spaces one character with its marks."""
-    kinds = unicode.load()["kind"]
+    kinds = np.frombuffer(_kinds(), np.uint8)
     alone, mark = (unicode.character_class(kinds == kind) for kind in (unicode.SINGLE, unicode.MARK))
     return re.compile(rf"(?:{alone}{mark}*|(?:(?!{alone})\S)+)\s*")
 
 
 @functools.cache
 def _kinds() -> bytes:
-    return unicode.load()["kind"].tobytes()
+    """The part that each character plays in a token once it is normalised; of several that it becomes, the first."""
+    table = unicode.load()
+    first = np.where(table["way"] == 0, table["written"], np.arange(unicode.CODE_POINTS))
+    expanded = table["way"] == unicode.EXPANDED
+    first[expanded] = table["expansions"][table["written"][expanded] + 1]
+    return table["kind"][first].tobytes()
 
 
 def _join(units: Iterable[str]) -> str:

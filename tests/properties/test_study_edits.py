@@ -69,6 +69,11 @@ class TestCutting:
             ("ກາ ok", ["ກ", "າ ", "ok"]),
             ("한국어 말", ["한국어 ", "말"]),
             ("काला कीला", ["काला ", "कीला"]),
+            # What a character becomes counts: these hold marks of the letter before, or are ideographs.
+            ("น้ำดื่ม", ["น้ำ", "ดื่", "ม"]),
+            ("ນ້ຳດີ", ["ນ້ຳ", "ດີ"]),
+            ("ｶﾞｰﾄﾞ", ["ｶﾞ", "ｰ", "ﾄﾞ"]),
+            ("⽂⼈", ["⽂", "⼈"]),
         ],
         ids=repr,
     )
@@ -89,6 +94,8 @@ class TestCutting:
             ("One. Two!  Three?", ["One. ", "Two!  ", "Three?"]),
             ("It is 3.5 m. Really...", ["It is 3.5 m. ", "Really..."]),
             ("先说。再说！好吗？", ["先说。", "再说！", "好吗？"]),
+            ("यह है। वह॥ क्या? हाँ।", ["यह है। ", "वह॥ ", "क्या? ", "हाँ।"]),
+            ("لماذا؟ لأن. کیوں۔ ہاں", ["لماذا؟ ", "لأن. ", "کیوں۔ ", "ہاں"]),
             ("Title\n\nText here.\nMore", ["Title\n\n", "Text here.\n", "More"]),
         ],
         ids=repr,
