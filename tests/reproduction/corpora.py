@@ -107,11 +107,11 @@ def known_text(content: bytes, package: Package) -> str:
     return extract_plain_text(found.html, preserve_formatting=True, list_bullets=False) if found else ""
 
 
-def truth_of(corpus: Corpus, pages: Sequence[Page]) -> Truth:
+def truth_of(corpus: Corpus, pages: Sequence[Page], near: float = NEAR) -> Truth:
     """Which pages say the same, by the words of their known text.
 
-    Near are pages whose known texts have 80 % of their 5-word shingles in common (Jaccard), different are pages of
-    different paths with less than 20 %. Where each file is another article, those of a site are different.
+    Near are pages whose known texts have `near` of their 5-word shingles in common (Jaccard) or more, different are
+    pages of different paths with less than 20 %. Where each file is another article, those of a site are different.
     """
     left, right = np.triu_indices(len(pages), 1)
     rows = np.stack([left, right], axis=1)
@@ -123,4 +123,4 @@ def truth_of(corpus: Corpus, pages: Sequence[Page]) -> Truth:
     similarity = sets.similarity(left, right)
     enough = (sets.sizes[rows] >= LEAST_SHINGLES).all(axis=1)
     other = path[left] != path[right]
-    return Truth(rows[enough & (similarity >= NEAR)], rows[enough & other & (similarity < DIFFERENT)])
+    return Truth(rows[enough & (similarity >= near)], rows[enough & other & (similarity < DIFFERENT)])
