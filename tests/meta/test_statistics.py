@@ -1,4 +1,4 @@
-"""The suite's one statistical verdict, calibrated by simulation: how often it says yes wrongly, and rightly.
+"""The suite's statistical verdicts, calibrated by simulation: how often they say yes wrongly, and rightly.
 
 The margins of tests/reproduction rest on the two numbers found here for 30 values: fewer than 5 % wrong yeses, more
 than 99 % right ones at a margin of 1.2 standard deviations.
@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from tests.statistics import ALPHA, equivalent
+from tests.statistics import ALPHA, equivalent, mean_interval, share_interval
 
 ROUNDS, VALUES = 500, 30
 MARGIN = 1.2
@@ -89,3 +89,55 @@ def test_alpha_is_wired() -> None:
     sample = np.random.default_rng(46).normal(0.5, 1, VALUES).tolist()
     assert equivalent(sample, 0, 1, alpha=0.2)
     assert not equivalent(sample, 0, 1, alpha=1e-6)
+
+
+def pairs_of_families(rng: np.random.Generator, families: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Pairs as three versions of each page make them, and some between pages; each pair's normal deviate of mean 0.
+
+    Half of its variance belongs to its families.
+    """
+    within = np.repeat(np.arange(families), 3)
+    between = rng.integers(0, families, (families // 4, 2))
+    pairs = np.concatenate([np.stack([within, within], axis=1), between])
+    own = rng.normal(size=families)[pairs].sum(axis=1) / np.where(pairs[:, 0] == pairs[:, 1], 2, math.sqrt(2))
+    return pairs, math.sqrt(0.5) * (own + rng.normal(size=len(pairs)))
+
+
+@pytest.mark.parametrize("families", [60, 200])
+def test_intervals_hold_the_truth_as_often_as_they_say(families: int) -> None:
+    """95 %, at most as much less as chance and skewness explain; and not 100 %, which any width could."""
+    rng = np.random.default_rng(44)
+    mean, share, independent = [], [], []
+    for _ in range(ROUNDS):
+        pairs, values = pairs_of_families(rng, families)
+        low, high = mean_interval(values, pairs)
+        mean.append(low <= 0 <= high)
+        found = values < stats.norm.ppf(0.8)
+        low, high = share_interval(found, pairs)
+        share.append(low <= 0.8 <= high)
+        low, high = stats.binomtest(int(found.sum()), len(found)).proportion_ci()
+        independent.append(low <= 0.8 <= high)
+    assert 1 - ALPHA - 1.5 * SLACK <= np.mean(mean) <= 1 - ALPHA / 4
+    assert 1 - ALPHA - 1.5 * SLACK <= np.mean(share) <= 1 - ALPHA / 4
+    assert np.mean(independent) < 1 - 2 * ALPHA  # what the jackknife is for
+
+
+def test_the_jackknife_leaves_out_one_family_after_the_other() -> None:
+    rng = np.random.default_rng(45)
+    pairs, values = pairs_of_families(rng, 20)
+    others = [values[(pairs != family).all(axis=1)].mean() for family in range(20)]
+    half = stats.t.ppf(0.975, 19) * math.sqrt(19 * np.var(others))
+    assert mean_interval(values, pairs) == pytest.approx((values.mean() - half, values.mean() + half))
+
+
+def test_none_and_all_have_an_interval_too() -> None:
+    """Where nothing varies, each family counts as one pair: of 20 families none, the rule of three."""
+    pairs = np.repeat(np.arange(20), 5)[:, np.newaxis].repeat(2, axis=1)
+    low, high = share_interval(np.zeros(100, np.bool_), pairs)
+    assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 20)))
+    assert share_interval(np.ones(100, np.bool_), pairs) == (pytest.approx(1 - high), 1)
+
+
+def test_what_all_pairs_share_cannot_be_left_out() -> None:
+    with pytest.raises(ValueError, match="family in common"):
+        mean_interval([0.0, 1.0], np.array([[0, 1], [0, 2]]))

