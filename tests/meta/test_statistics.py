@@ -103,13 +103,12 @@ def pairs_of_families(rng: np.random.Generator, families: int) -> tuple[NDArray[
     return pairs, math.sqrt(0.5) * (own + rng.normal(size=len(pairs)))
 
 
-@pytest.mark.parametrize("families", [60, 200])
-def test_intervals_hold_the_truth_as_often_as_they_say(families: int) -> None:
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """95 %, at most as much less as chance and skewness explain; and not 100 %, which any width could."""
     rng = np.random.default_rng(44)
     mean, share, independent = [], [], []
     for _ in range(ROUNDS):
-        pairs, values = pairs_of_families(rng, families)
+        pairs, values = pairs_of_families(rng, 60)
         low, high = mean_interval(values, pairs)
         mean.append(low <= 0 <= high)
         found = values < stats.norm.ppf(0.8)
@@ -134,8 +133,9 @@ def test_none_and_all_have_an_interval_too() -> None:
     """Where nothing varies, each family counts as one pair: of 20 families none, the rule of three."""
     pairs = np.repeat(np.arange(20), 5)[:, np.newaxis].repeat(2, axis=1)
     low, high = share_interval(np.zeros(100, np.bool_), pairs)
-    assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 20)))
-    assert share_interval(np.ones(100, np.bool_), pairs) == (pytest.approx(1 - high), 1)
+    assert low == 0
+    assert high == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert share_interval(np.ones(100, np.bool_), pairs) == pytest.approx((1 - high, 1))
 
 
 def test_what_all_pairs_share_cannot_be_left_out() -> None:
