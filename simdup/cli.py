@@ -21,7 +21,7 @@ from simdup.dedup import FIRST, LONGEST, Check, Table, advise, chance, decide, r
 from simdup.files import whole
 from simdup.hamming import check_k
 from simdup.index import Index
-from simdup.pages import Batch, read_pages
+from simdup.pages import TEXTS, Batch, read_pages
 from simdup.records import open_records
 from simdup.scheme import Hash, Unit, Weight
 from simdup.study import report
@@ -120,7 +120,7 @@ def _apart(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
         if path is None or path == "-":
             continue
         real = Path(os.path.realpath(path))
-        page = real.exists() and real.suffix.lower() == ".txt" and not taken.isdisjoint(real.parents)
+        page = real.exists() and real.suffix.lower() in TEXTS and not taken.isdisjoint(real.parents)
         if real in taken or page:
             raise ValueError(f"{path}: is read or written already: give the result another name")
         taken.add(real)
@@ -246,7 +246,8 @@ def reproduce(
 @app.command()
 def study(
     pages: Annotated[
-        list[str], typer.Argument(help="JSONL, Parquet or text files, folders of .txt; - for JSONL on standard input.")
+        list[str],
+        typer.Argument(help="JSONL, Parquet, text or HTML files, folders of these two; - for JSONL on standard input."),
     ],
     text_field: _TextField = "text",
     unit: _Unit = _DEFAULT.unit,
@@ -345,7 +346,7 @@ def study(
 def dedup(
     pages: Annotated[
         list[str],
-        typer.Argument(help="JSONL files and - for standard input; or Parquet files; or texts and folders of .txt."),
+        typer.Argument(help="JSONL files and - for standard input; or Parquet files; or folders of .txt and .html."),
     ],
     output: Annotated[
         str,

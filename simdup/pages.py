@@ -1,4 +1,4 @@
-"""Pages from files: JSONL, Parquet, text files and folders of them, JSONL on standard input."""
+"""Pages from files: JSONL, Parquet, text and HTML files and folders of them, JSONL on standard input."""
 
 import contextlib
 import json
@@ -16,10 +16,14 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from simdup.batches import is_text
+from simdup.html import text_from_html
 
 STDIN = "-"
 Kind = Literal["JSONL", "Parquet", "text"]
-ENDINGS: dict[str, Kind] = {".jsonl": "JSONL", ".ndjson": "JSONL", ".parquet": "Parquet", ".txt": "text"}
+_HTML = (".html", ".htm", ".xhtml")
+TEXTS = (".txt", *_HTML)
+ENDINGS: dict[str, Kind] = {".jsonl": "JSONL", ".ndjson": "JSONL", ".parquet": "Parquet"}
+ENDINGS |= {ending: "text" for ending in TEXTS}
 # So many bytes of lines are in memory at a time; of a Parquet file so many rows, and bytes of each column.
 _BLOCK_BYTES = 1 << 21
 _BATCH_ROWS = 1024
@@ -56,8 +60,9 @@ def read_pages(paths: Iterable[str | os.PathLike[str]], text_field: str = "text"
     Parameters
     ----------
     paths
-        Files (.jsonl, .ndjson, .parquet, .txt), folders (their .txt files, however deep, in order of their
-        names), or "-" for JSONL on standard input. Text is UTF-8.
+        Files (.jsonl, .ndjson, .parquet, .txt, .html), folders (their .txt and .html files, however deep, in order
+        of their names), or "-" for JSONL on standard input. Text is UTF-8; of HTML, in whatever encoding, it is the
+        main part (`simdup.html`).
     text_field
         The field or column that holds the text.
 
@@ -97,7 +102,7 @@ def kind_of(path: str) -> Kind:
     if file.is_dir():
         return "text"
     if file.suffix not in ENDINGS:
-        raise ValueError(f"{file}: unknown kind of file: give .jsonl, .ndjson, .parquet, .txt or a folder of .txt")
+        raise ValueError(f"{file}: unknown kind of file: give .jsonl, .ndjson, .parquet, .txt, .html or a folder")
     return ENDINGS[file.suffix]
 
 
@@ -115,11 +120,11 @@ def files_of(path: str) -> list[str]:
         raise error
 
     walk = os.walk(Path(path), onerror=fail)
-    files = sorted(Path(parent, name) for parent, _, names in walk for name in names if name.lower().endswith(".txt"))
+    files = sorted(Path(parent, name) for parent, _, names in walk for name in names if name.lower().endswith(TEXTS))
     # A pipe or a device is no page; a link to nowhere fails later.
     files = [file for file in files if file.is_file() or not file.exists()]
     if not files:
-        raise ValueError(f"{Path(path)}: no .txt file in this folder")
+        raise ValueError(f"{Path(path)}: no .txt or .html file in this folder")
     return [str(file) for file in files]
 
 
@@ -153,8 +158,10 @@ def read_file(
         yield from _parquet_columns(file, text_field, order_field)
     else:
         try:
-            yield range(1, 2), Batch([_decode(Path(file).read_bytes())], None)
-        except ValueError as error:
+            data = Path(file).read_bytes()
+            text = text_from_html(data) if file.lower().endswith(_HTML) else _decode(data)
+            yield range(1, 2), Batch([text], None)
+        except (ValueError, ImportError) as error:
             raise ValueError(f"{file}: {error}") from None
 
 

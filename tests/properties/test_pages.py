@@ -214,7 +214,7 @@ class TestFolder:
 
     def test_without_text_files(self, tmp_path: Path) -> None:
         written(tmp_path / "a.md", b"a")
-        fails([tmp_path], f"{tmp_path}: no .txt file in this folder")
+        fails([tmp_path], f"{tmp_path}: no .txt or .html file in this folder")
 
     def test_one_that_is_called_like_a_file(self, tmp_path: Path) -> None:
         for name in ("x.txt", "x.jsonl", "x.parquet"):
@@ -356,7 +356,7 @@ class TestPaths:
     def test_missing(self, tmp_path: Path, name: str) -> None:
         fails([tmp_path / name], f"{tmp_path / name}: No such file or directory")
 
-    @pytest.mark.parametrize("name", ["a.csv", "a.html", "a", "a.json", "a.txt.gz", "a.PDF"])
+    @pytest.mark.parametrize("name", ["a.csv", "a.docx", "a", "a.json", "a.txt.gz", "a.PDF"])
     def test_unknown_kind(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path / name, b"a")
         fails([path], f"{path}: unknown kind of file", ".jsonl, .ndjson, .parquet, .txt")
@@ -492,3 +492,17 @@ class TestJsonColumn:
         lines = [b'{"text": "a", "m": {}\n', b"}\n", b'{"text": "b"} {"text": "c"}\n']
         assert json_column(lines, "text") is None
         assert json_column([b'{"text": "a", "m":\n', b"{}}\n", b'{"text": "b"} {"text": "c"}\n'], "text") is None
+
+
+def test_html_files_give_their_main_text(tmp_path: Path) -> None:
+    menu = "<nav><ul><li>menu here</ul></nav>"
+    story = "<p>The main part of this page is a paragraph of many words: Größe.</p>" * 5
+    (tmp_path / "a.html").write_bytes(f"<meta charset=latin-1>{menu}{story}".encode("latin-1"))
+    (tmp_path / "b.HTM").write_text(story, encoding="utf-8")
+    (tmp_path / "c.txt").write_text("<p>", encoding="utf-8")
+    pages = list(read_pages([tmp_path]))
+    assert [Path(page.id).name for page in pages] == ["a.html", "b.HTM", "c.txt"]
+    assert pages[0].text.split() == pages[1].text.split()
+    assert "Größe" in pages[0].text
+    assert "menu" not in pages[0].text
+    assert pages[2].text == "<p>"

@@ -635,7 +635,7 @@ class TestTexts:
         bad = written(tmp_path / "in" / "bad.txt", b"\xff")
         fails_to_read([f"{tmp_path}/in"], f"{bad}: not UTF-8 at byte 0")
         (tmp_path / "empty").mkdir()
-        fails_to_open([f"{tmp_path}/empty"], "empty: no .txt file in this folder")
+        fails_to_open([f"{tmp_path}/empty"], "empty: no .txt or .html file in this folder")
         (tmp_path / "in" / "link.txt").symlink_to("nowhere")
         fails_to_open([f"{tmp_path}/in"], "link.txt: No such file or directory")
 
