@@ -23,7 +23,7 @@ Kind = Literal["JSONL", "Parquet", "text"]
 _HTML = (".html", ".htm", ".xhtml")
 TEXTS = (".txt", *_HTML)
 ENDINGS: dict[str, Kind] = {".jsonl": "JSONL", ".ndjson": "JSONL", ".parquet": "Parquet"}
-ENDINGS |= {ending: "text" for ending in TEXTS}
+ENDINGS |= dict.fromkeys(TEXTS, "text")
 # So many bytes of lines are in memory at a time; of a Parquet file so many rows, and bytes of each column.
 _BLOCK_BYTES = 1 << 21
 _BATCH_ROWS = 1024
