@@ -454,7 +454,7 @@ class TestBadInput:
         Path("zero.jsonl").write_bytes(b"")
         Path("blank.txt").write_bytes(b" \n")
         Path("damaged.parquet").write_bytes(b"PAR1 no")
-        Path("page.html").write_bytes(b"<p>")
+        Path("page.docx").write_bytes(b"<p>")
         Path("nothing").mkdir()
         return tmp_path
 
@@ -471,7 +471,7 @@ class TestBadInput:
             ("latin.jsonl", ["latin.jsonl, line 1: not UTF-8 at byte 13"]),
             ("latin.txt", ["latin.txt: not UTF-8 at byte 3"]),
             ("damaged.parquet", ["damaged.parquet: not a Parquet file, or damaged"]),
-            ("page.html", ["page.html: unknown kind of file"]),
+            ("page.docx", ["page.docx: unknown kind of file"]),
             ("nothing", ["nothing: no .txt or .html file in this folder"]),
             ("one.jsonl", ["fewer than two pages", "give at least two"]),
             ("zero.jsonl", ["fewer than two pages", "give at least two"]),
