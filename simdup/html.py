@@ -1,14 +1,19 @@
 """HTML pages to text: decoded, and either all of it or its main part."""
 
 import codecs
-import html
+import contextlib
 import re
+from collections.abc import Iterator
 
 _PAGES = "HTML needs resiliparse: pip install 'simdup[pages]'"
 # Main text of fewer words than this share of all is a failure: the least share of 5,557 good extractions from twelve
 # real collections was 3.5 %, and a higher limit brought back pages that are mostly template.
 _LEAST_MAIN = 0.02
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+# Of the characters that are not ASCII so many may be broken; in a wrong encoding it is most of them, or none.
+_MOST_BROKEN = 0.1
+# Pages in these use characters that only their successors have.
+_WIDER = {"shift_jis": "cp932", "euc_kr": "cp949", "gbk": "gb18030"}
 # The extractor welds the words on both sides of these, or of what it leaves out with them.
 _WELDED = (
     "dialog|dir|details|summary|figcaption|figure|hr|legend|fieldset|listing|marquee|menu|noscript|optgroup|option|"
@@ -16,22 +21,16 @@ _WELDED = (
     "footer|header|ul|ol|time"
 )
 _APART = re.compile(rf"<(?=/?(?:{_WELDED})\b)", re.IGNORECASE | re.ASCII)
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-# Formatting elements are opened anew in every block, so that a parser makes the product of both of elements; the time
-# of the extraction grows with the depth times the tags.
-_FORMATTING = re.compile("a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u")
-_NEVER_CLOSED = re.compile(
-    "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|dt|dd|td|th|tr|tbody|thead|tfoot|option|"
-    "optgroup"
+# Three things take a parser or the extractor the square of the page's size. Unclosed formatting elements are opened
+# anew in every block (8,000 of them before 8,000 blocks became 32 million elements and 15 GB): under another name they
+# are opened once. Each attribute of a tag is compared with all before it: of 500 and more none is read. And a main part
+# is looked for from every element up to the root: not among elements nested deeper than this.
+_FORMATTING = re.compile(
+    r"<(/?)(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE | re.ASCII
 )
-_FEW_TAGS, _DEEPEST, _MOST_ELEMENTS = 2_000, 512, 2_000_000
-_DROPPED = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|template)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_INLINE = re.compile(
-    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|em|font|i|ins|del|kbd|mark|q|s|samp|small|span|strike|strong|sub|sup|tt|u|"
-    r"var|wbr)\b[^<>]*>",
-    re.IGNORECASE,
-)
-_ANY_TAG = re.compile(r"</?[a-zA-Z!][^<>]*>?")
+_VALUE = r"""\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'<>]++)"""
+_CROWDED = re.compile(rf"""(<[a-zA-Z][^\s/<>]*+)(?:[\s/]++[^\s"'=/>]++(?:{_VALUE})?+){{500,}}+""", re.ASCII)
+_TOO_DEEP = " > ".join("*" * 257)
 
 
 def text_from_html(page: bytes | str, main: bool = True) -> str:
@@ -49,8 +48,7 @@ def text_from_html(page: bytes | str, main: bool = True) -> str:
     -------
     str
         Without markup, scripts, styles and comments; entities decoded; elements that stand apart on the page separate
-        words, others do not. An empty page gives "". Tags that are nested more than 512 deep, or so badly that a
-        parser would make millions of elements of them, are cut out without looking for a main part.
+        words, others do not. An empty page gives "". Of pages with elements nested more than 256 deep it is all text.
 
     Raises
     ------
@@ -66,11 +64,11 @@ def text_from_html(page: bytes | str, main: bool = True) -> str:
         raise ImportError(_PAGES) from error
     if not isinstance(page, bytes | str):
         raise TypeError(f"a page is bytes or a string, not {type(page).__name__}")
-    content = (page if isinstance(page, str) else decoded(page)).replace("\0", "")
+    content = page if isinstance(page, str) else decoded(page)
     content = content.encode("utf-8", "replace").decode()  # a lone surrogate is no character of a page
-    if _unbounded(content):
-        return _without_tags(content)
-    tree = HTMLTree.parse(_APART.sub(" <", content))
+    for pattern, tag in ((_CROWDED, r"\1"), (_FORMATTING, r"<\1span"), (_APART, " <")):
+        content = pattern.sub(tag, content)
+    tree = HTMLTree.parse(content)
 
     def extracted(main_part: bool) -> str:
         text: str = extract_plain_text(
@@ -79,7 +77,7 @@ def text_from_html(page: bytes | str, main: bool = True) -> str:
         return text
 
     whole = extracted(False)
-    if not main:
+    if not main or (tree.body and tree.body.query_selector(_TOO_DEEP)):
         return whole
     part = extracted(True)
     return part if len(part.split()) >= _LEAST_MAIN * len(whole.split()) else whole
@@ -89,7 +87,7 @@ def decoded(page: bytes) -> str:
     """Decode a page: by its byte-order mark; as UTF-8 if it is that; as it declares; as its bytes look.
 
     A page that is UTF-8 is read so whatever it declares: other encodings are hardly ever valid UTF-8 by chance, and
-    pages are saved anew more often than their declarations.
+    pages are saved anew more often than their declarations. Some bytes may be broken; each becomes U+FFFD.
     """
     for mark, encoding in _BOMS:
         if page.startswith(mark):
@@ -98,42 +96,23 @@ def decoded(page: bytes) -> str:
     if zeros > len(page[:4096]) // 4:
         little = page[1:4096:2].count(0) > page[:4096:2].count(0)
         return page.decode("utf-16-le" if little else "utf-16-be", "replace")
-    try:
-        return page.decode()
-    except UnicodeDecodeError:
-        from resiliparse.parse.encoding import bytes_to_str, detect_encoding, map_encoding_to_html5
-
-        declared = detect_encoding(page, from_html_meta=True) or "utf-8"
-        looks = detect_encoding(page, html5_compatible=False) or "cp1252"
-        seen = map_encoding_to_html5(looks, fallback_utf8=False) or looks  # the map does not know cp949
-        for encoding in (declared, seen):
-            try:
-                return page.decode(encoding)
-            except (UnicodeDecodeError, LookupError):
-                continue
-        text: str = bytes_to_str(page, seen if declared == "utf-8" else declared, "replace", ())
-        return text
+    for encoding in _encodings(page):
+        text = page.decode(encoding, "replace")
+        if text.count("\ufffd") <= _MOST_BROKEN * (len(text) - len(text.encode("ascii", "ignore"))):
+            break
+    return text
 
 
-def _unbounded(content: str) -> bool:
-    """Whether a parser might take the square of the page's size."""
-    if content.count("<") <= _FEW_TAGS:
-        return False
-    tags = _TAG.findall(content)
-    depth = formatting = deepest = most = 0
-    for closing, name in tags:
-        name = name.lower()
-        if _NEVER_CLOSED.fullmatch(name):
-            continue
-        step = -1 if closing else 1
-        depth = max(depth + step, 0)
-        deepest = max(deepest, depth)
-        if _FORMATTING.fullmatch(name):
-            formatting = max(formatting + step, 0)
-            most = max(most, formatting)
-    return deepest > _DEEPEST or most * len(tags) > _MOST_ELEMENTS
+def _encodings(page: bytes) -> Iterator[str]:
+    """What a page may be encoded in, the likeliest first."""
+    yield "utf-8"
+    from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 
-
-def _without_tags(content: str) -> str:
-    content = _INLINE.sub("", _DROPPED.sub(" ", content))
-    return html.unescape(_ANY_TAG.sub(" ", content)).strip()
+    looks = detect_encoding(page, html5_compatible=False) or "cp1252"
+    for name in (
+        detect_encoding(page, from_html_meta=True),
+        map_encoding_to_html5(looks, fallback_utf8=False) or looks,
+    ):
+        with contextlib.suppress(LookupError):  # it knows encodings that Python does not
+            encoding = codecs.lookup(name or "cp1252").name
+            yield _WIDER.get(encoding, encoding)

@@ -533,13 +533,15 @@ class TestBadInput:
             "study pages.jsonl --save-scheme pages.jsonl",
             "study pages.jsonl --template some.txt --json some.txt",
             "study . --json some.txt",
+            "study . --json some.html",
             "study pages.jsonl --json same.out --save-scheme same.out",
             "reproduce --plot same.svg --json same.svg",
         ],
     )
     @pytest.mark.usefixtures("folder")
     def test_nothing_is_written_over_what_is_read_or_written(self, run: Run, arguments: str) -> None:
-        Path("some.txt").write_text("menu")
+        for name in ("some.txt", "some.html"):
+            Path(name).write_text("menu")
         before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
         refused(run(*arguments.split()), "is read or written already: give the result another name")
         assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before

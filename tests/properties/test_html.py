@@ -1,6 +1,8 @@
 """Text from HTML: every kind of page that a crawler meets, and bytes that nobody would call a page."""
 
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from simdup import Scheme, tokens
 from simdup.html import decoded, text_from_html
+from simdup.pages import read_pages
 
 WORDS = Scheme(ngram=1)
 BLOCKS = (
@@ -45,6 +48,7 @@ def test_inline_elements_never_split_words(tag: str) -> None:
         ("<p>caf&eacute; &amp; bar</p>", ["café", "bar"]),
         ("<p>a</p><script>var x</script><style>p{}</style><!-- no --><p>b</p>", ["a", "b"]),
         ("<table><tr><td>a<td><table><tr><td>b<td>c</table><td>d</table>", ["a", "b", "c", "d"]),
+        ("<ol><li>a<li>b</ol><img src=c alt=d>", ["a", "b"]),
         ("<frameset><frame src=a></frameset>", []),
         ("", []),
         ("<html><body></body></html>", []),
@@ -66,6 +70,15 @@ def test_pages_are_decoded_as_they_declare_and_if_that_is_wrong_as_they_look(enc
     text = (LETTERS[encoding] + " ") * 20
     page = f"<meta charset={declares}><p>{text}</p>".encode(encoding)
     assert tokens(text_from_html(page, main=False), WORDS) == tokens(text, WORDS)
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "big5", "shift_jis", "euc-kr", "utf-8"])
+def test_a_broken_byte_costs_a_few_characters(encoding: str) -> None:
+    text = LETTERS[encoding] * 20 + {"shift_jis": "①㈱", "euc-kr": "똠", "gbk": "€"}.get(encoding, "")
+    codec = {"shift_jis": "cp932", "euc-kr": "cp949", "gbk": "gb18030"}.get(encoding, encoding)
+    found = decoded(b"\xff ".join(part.encode(codec) for part in (f"<meta charset={encoding}>", text, text)))
+    assert text[1:] in found[: len(found) // 2 + 20]
+    assert found.endswith(text[1:])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
@@ -90,19 +103,65 @@ def test_a_page_without_a_main_part_gives_all_of_it() -> None:
     [
         "<div>" * 50_000 + "hello" + "</div>" * 50_000,
         "<div>" * 5_000 + "hello" + "</div>" * 5_000,
+        "<div></i><!--</div>-->" * 50_000 + "hello",
+        "<div>" * 250 + "<p>hello" * 20_000,
         "".join(f"<b id={i}><p>" for i in range(8_000)) + "hello",
+        "".join(f"<a id={i}><p>" for i in range(8_000)) + "hello",
         "<p>" + "hello " * 900_000,
         "hello" + "<" * 500_000,
         "hello" + "<!--" * 200_000,
         "hello" + "&" * 500_000,
         "hello<a " + " a=b" * 200_000 + ">",
+        "hello<p" + "".join(f" a{i}='>'/b{i}" for i in range(50_000)) + ">",
+        "hello" + "<a" * 200_000,
+        "hello" + "<a/b=" * 200_000,
+        """hello<p a='""" + """<a b=" """ * 100_000,
     ],
-    ids=["deep", "deep and balanced", "formatting", "one line", "brackets", "comments", "ampersands", "attributes"],
+    ids=[
+        "deep",
+        "deep and balanced",
+        "deep behind ends of nothing",
+        "many blocks not so deep",
+        "formatting",
+        "links",
+        "one line",
+        "brackets",
+        "comments",
+        "ampersands",
+        "equal attributes",
+        "attributes",
+        "tags in names of tags",
+        "tags in values",
+        "tags in quotes",
+    ],
 )
 def test_hostile_pages_end_within_ten_seconds(page: str) -> None:
     before = time.process_time()
     assert "hello" in text_from_html(page)
     assert time.process_time() - before < 10
+
+
+def test_of_pages_nested_too_deep_it_is_all_text() -> None:
+    article = "<p>The main part of this page is a paragraph of many words, and it goes on.</p>" * 5
+    page = "<nav>menu</nav>" + article
+    assert "menu" not in text_from_html(page)
+    assert "menu" not in text_from_html("<div>" * 200 + page)
+    assert "menu" in text_from_html("<div>" * 300 + page)
+
+
+def test_of_many_attributes_only_the_tag_is_read() -> None:
+    for many in (10, 499, 500, 5_000):
+        attributes = "".join(f" data-{i}='a > b < c'" for i in range(many))
+        assert text_from_html(f"<p>one<b{attributes}>two</b> <i{attributes}/>three") == "onetwo three"
+
+
+def test_without_resiliparse_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "resiliparse.extract.html2text", None)
+    with pytest.raises(ImportError, match=r"simdup\[pages\]"):
+        text_from_html("<p>one")
+    (tmp_path / "a.html").write_text("<p>one")
+    with pytest.raises(ValueError, match=r"a\.html: .*simdup\[pages\]"):
+        list(read_pages([tmp_path]))
 
 
 @given(

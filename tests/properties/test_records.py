@@ -560,7 +560,11 @@ class TestParquet:
 
 
 FOLDERS = st.dictionaries(
-    st.lists(st.sampled_from(["a", "ä b", "c"]), min_size=1, max_size=3).map(lambda parts: "/".join(parts) + ".txt"),
+    st.builds(
+        "{}{}".format,
+        st.lists(st.sampled_from(["a", "ä b", "c"]), min_size=1, max_size=3).map("/".join),
+        st.sampled_from([".txt", ".html"]),
+    ),
     st.text(max_size=9).map(str.encode) | st.just(BOM + b"x\r\n"),
     min_size=1,
     max_size=8,
