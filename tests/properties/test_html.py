@@ -81,6 +81,11 @@ def test_a_broken_byte_costs_a_few_characters(encoding: str) -> None:
     assert found.endswith(text[1:])
 
 
+def test_an_encoding_that_python_does_not_know_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resiliparse.parse.encoding.detect_encoding", lambda *_, **__: "EUC-TW")
+    assert decoded(b"one \xff two") == "one \ufffd two"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_byte_order_marks_and_utf_16_without_one(encoding: str) -> None:
     page = "<meta charset=gbk><p>one two, Größe</p>" * 20
