@@ -21,7 +21,7 @@ from simdup.dedup import FIRST, LONGEST, Check, Table, advise, chance, decide, r
 from simdup.files import whole
 from simdup.hamming import check_k
 from simdup.index import Index
-from simdup.pages import TEXTS, Batch, read_pages
+from simdup.pages import TEXTS, Batch, Page, Problems, read_pages
 from simdup.records import open_records
 from simdup.scheme import Hash, Unit, Weight
 from simdup.study import report
@@ -247,7 +247,7 @@ def reproduce(
 def study(
     pages: Annotated[
         list[str],
-        typer.Argument(help="JSONL, Parquet, text or HTML files, folders of these two; - for JSONL on standard input."),
+        typer.Argument(help="JSONL, Parquet, WARC, text or HTML files, folders of the last two; - for JSONL on stdin."),
     ],
     text_field: _TextField = "text",
     unit: _Unit = _DEFAULT.unit,
@@ -290,11 +290,12 @@ def study(
     conditions = {"as they are": None} | ({"with template": prefix} if prefix else {})
     saved = whole(save_scheme) if save_scheme else contextlib.nullcontext()
     with _json_file(json_file) as content, saved as scheme_file:
+        problems = Problems()
         with _bar() as bar:
-            every = bar.track(read_pages(pages, text_field), description="pages read")
+            every = bar.track(_readable(read_pages(pages, text_field), problems), description="pages read")
             read, studied = _sample(every, sample, seed)
         with _steps(len(chosen) + len(conditions) + 2) as step:
-            trial = experiment([page.text for page in studied], chosen, seed, same, step)
+            trial = experiment([text for _, text in studied], chosen, seed, same, step)
             found = {}
             for name, text in conditions.items():
                 step(f"distances {name}")
@@ -303,7 +304,7 @@ def study(
             jaccard = trial.jaccard()
         measured = {name: condition.measurement for name, condition in found.items()}
         advised = {name: measurement.advise(max_false_per_million) for name, measurement in measured.items()}
-        ids = [page.id for page in studied]
+        ids = [name for name, _ in studied]
         content |= {
             "scheme": found["as they are"].scheme.id,
             "edits": [edit.name for edit in chosen],
@@ -312,6 +313,7 @@ def study(
             "max_false_per_million": max_false_per_million,
             "pages": read,
             "studied": len(studied),
+            "problems": report.problems_json(problems),
             "same_before": len(trial.same),
             "conditions": {
                 name: report.study_json(condition, jaccard, advised[name], ids) for name, condition in found.items()
@@ -322,6 +324,7 @@ def study(
     if json_file == "-":
         return
     console = _Console()
+    _tell(problems, console)
     console.print(f"{len(studied):,} of {report.many(read, 'page')}, scheme {content['scheme']}", highlight=False)
     if same_before := len(trial.same):
         console.print(
@@ -346,7 +349,7 @@ def study(
 def dedup(
     pages: Annotated[
         list[str],
-        typer.Argument(help="JSONL files and - for standard input; or Parquet files; or folders of .txt and .html."),
+        typer.Argument(help="JSONL files, - for stdin; or Parquet; or WARC; or .txt, .html and folders of them."),
     ],
     output: Annotated[
         str,
@@ -465,19 +468,35 @@ def dedup(
             "false_pairs_at_most": most,
             **{name.replace(" ", "_"): count for name, count in counts.items()},
             "false_pairs_by_chance": by_chance,
+            "problems": report.problems_json(records.problems),
         }
     if json_file == "-":
         return
     console = _Console(stderr=output == "-")
+    _tell(records.problems, console)
     console.print(report.dedup_table(counts, by_chance))
     console.print(report.dedup_threshold(scheme, k, len(decision.units), threshold, most), highlight=False)
 
 
 def _template(path: Path) -> str:
-    texts = [page.text for page in read_pages([path])]
+    texts = [text for _, text in _readable(read_pages([path]), Problems())]
     if len(texts) != 1 or not tokens(texts[0], _DEFAULT):
         raise ValueError(f"{path}: a template is one text with at least a word in it")
     return texts[0]
+
+
+def _readable(pages: Iterable[Page], problems: Problems) -> Iterator[tuple[str, str]]:
+    """The ids and texts of the pages that have one."""
+    for page in pages:
+        for problem in page.problems:
+            problems.add(page.id, problem, left_out=page.text is None)
+        if page.text is not None:
+            yield page.id, page.text
+
+
+def _tell(problems: Problems, console: Console) -> None:
+    if told := report.problems_told(problems):
+        console.print("\n".join(map(_printable, told.split("\n"))), markup=False, highlight=False)
 
 
 def _sample(pages: Iterable[_Item], size: int, seed: int) -> tuple[int, list[_Item]]:

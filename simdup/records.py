@@ -3,6 +3,7 @@
 import abc
 import codecs
 import contextlib
+import gzip
 import io
 import itertools
 import shutil
@@ -13,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -22,33 +23,36 @@ from numpy.typing import NDArray
 
 from simdup import pages
 from simdup.files import fillable, replaceable, whole, whole_folder
-from simdup.pages import STDIN, Batch, Kind
+from simdup.pages import STDIN, Batch, Kind, Problems
+from simdup.warc import copy_warc
 
+Numbers = NDArray[np.int64]
 Keep = NDArray[np.bool_]
 # A row group ends at whichever comes first.
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 1 << 25
 _SPOOL_BYTES = 1 << 16
 _OUTPUTS: dict[Kind, str] = {
-    "JSONL": "a name that ends in .jsonl or .ndjson, or -",
+    "JSONL": "a name that ends in .jsonl or .ndjson, or these and .gz, or -",
     "Parquet": "a name that ends in .parquet",
+    "WARC": "a name that ends in .warc or .wet, or these and .gz",
     "text": "the name of a new folder",
 }
 
 
 def open_records(paths: Sequence[str], text_field: str = "text", order_field: str | None = None) -> "Records":
-    """Open inputs of one kind: JSONL files and "-" for JSONL on standard input, Parquet files, or texts.
+    """Open inputs of one kind: JSONL files and "-" for JSONL on standard input, Parquet or WARC files, or texts.
 
     Parameters
     ----------
     paths
-        As `simdup.pages.read_pages` takes them. Parquet files have the same columns. Texts are .txt files and
+        As `simdup.pages.read_pages` takes them. Parquet files have the same columns. Texts are .txt and .html files and
         folders of them.
     text_field
         The field or column that holds the text.
     order_field
         A field or column that holds a finite number in each record, or a string in each; a Parquet column also
-        dates or times, which are read as integers. Texts have none.
+        dates or times, which are read as integers. WARC files and texts have none.
 
     Raises
     ------
@@ -66,8 +70,28 @@ def open_records(paths: Sequence[str], text_field: str = "text", order_field: st
         raise ValueError(f"{named}: what is kept is written as it was read: give inputs of one kind")
     if list(paths).count(STDIN) > 1:
         raise ValueError("- is given twice: standard input can be read only once")
-    of_kind: dict[Kind, type[Records]] = {"JSONL": _JsonLines, "Parquet": _ParquetRows, "text": _Texts}
-    return of_kind[next(iter(kinds))](paths, text_field, order_field)
+    kind = next(iter(kinds))
+    if order_field is not None and kind in ("WARC", "text"):
+        raise ValueError(f"{kind} has no field {order_field!r} to be ordered by: give JSONL or Parquet")
+    of_kind: dict[Kind, type[Records]] = {
+        "JSONL": _JsonLines,
+        "Parquet": _ParquetRows,
+        "WARC": _WarcRecords,
+        "text": _Texts,
+    }
+    return of_kind[kind](paths, text_field, order_field)
+
+
+class _Read(NamedTuple):
+    """A batch that was read."""
+
+    before: int
+    """How many records stand before it."""
+    file: int
+    numbers: Sequence[int]
+    names: "pa.Array | None"
+    broken: set[int]
+    """The numbers of records that could not be read."""
 
 
 class Records(abc.ABC):
@@ -80,9 +104,12 @@ class Records(abc.ABC):
     ----------
     kind
         What the inputs are, and so what is written.
+    problems
+        What was wrong with records when all were read last. Those that could not be read are not written.
     """
 
     kind: Kind
+    problems: Problems
 
     def __init__(self, paths: Sequence[str], text_field: str, order_field: str | None) -> None:
         self._paths = paths
@@ -90,10 +117,9 @@ class Records(abc.ABC):
         self._order_field = order_field
         self._seen = self._look()
         self._files = [file for file, _ in self._seen]
-        # Once all have been read, how many there are, and of each batch: how many stand before it, the file, and the
-        # numbers of the lines or rows.
+        # Once all have been read, how many there are.
         self._size: int | None = None
-        self._batches: list[tuple[int, str, Sequence[int]]] = []
+        self._batches: list[_Read] = []
         self._until_exit = contextlib.ExitStack()
         if STDIN in paths:
             stdin: Any = sys.stdin.buffer
@@ -112,23 +138,29 @@ class Records(abc.ABC):
         Raises
         ------
         ValueError
-            For what cannot be read, as `simdup.pages.read_pages` says it, for a field to order by that holds numbers
-            and strings, and at the end if any input has changed since it was opened.
+            For what cannot be read, as `simdup.pages.read_pages` says it, for a field to order by that is missing or
+            holds numbers and strings, and at the end if any input has changed since it was opened.
         """
-        size, found, sorts = 0, [], set()
-        for file in self._files:
+        size, found, sorts, problems = 0, list[_Read](), set(), Problems()
+        for at, file in enumerate(self._files):
             with pages.readable(file):
                 stdin = self._stdin() if file == STDIN else None
                 for numbers, batch in pages.read_file(file, self.kind, self._text_field, self._order_field, stdin):
+                    broken = {*batch.problems}.difference(numbers) if batch.problems else set()
+                    for number, problem in batch.problems.items():
+                        where = pages.place(file, self.kind, number, batch.names.get(number))
+                        problems.add(where, problem, left_out=number in broken)
+                    names = pa.array([batch.names[number] for number in numbers]) if batch.names else None
                     sorts |= {isinstance(order, str) for order in batch.orders or ()}
                     if len(sorts) > 1:
                         where = f"{pages.name_of(file)}: field {self._order_field!r}"
                         raise ValueError(f"{where} is a number here and a string there: make all of one sort")
-                    found.append((size, file, numbers))
+                    found.append(_Read(size, at, numbers, names, broken))
                     size += len(numbers)
                     yield batch
         self._unchanged()
-        self._size, self._batches = size, found
+        problems.check(size)
+        self._size, self._batches, self.problems = size, found, problems
 
     def __len__(self) -> int:
         """How many records there are, once they have been read to the end."""
@@ -140,12 +172,13 @@ class Records(abc.ABC):
         """Where a record stands, once all have been read to the end: the id that `simdup.pages` gives it."""
         if not 0 <= row < len(self):
             raise IndexError(f"record {row} of {len(self):,}")
-        before, file, numbers = self._batches[bisect_right(self._batches, row, key=itemgetter(0)) - 1]
-        return pages.place(file, self.kind, numbers[row - before])
+        read = self._batches[bisect_right(self._batches, row, key=itemgetter(0)) - 1]
+        at = row - read.before
+        return pages.place(self._files[read.file], self.kind, read.numbers[at], read.names and read.names[at].as_py())
 
     def check_output(self, path: str) -> None:
         """Raise ValueError or OSError if the records could not be written to such a path."""
-        if self.kind != ("JSONL" if path == STDIN else pages.ENDINGS.get(Path(path).suffix, "text" if path else "")):
+        if self.kind != ("JSONL" if path == STDIN else (pages.kind_by_name(path) or "text") if path else None):
             raise ValueError(f"{path or 'an empty path'}: {self.kind} is written: give {_OUTPUTS[self.kind]}")
         if path != STDIN:
             (fillable if self.kind == "text" else replaceable)(path)
@@ -155,7 +188,8 @@ class Records(abc.ABC):
 
         JSONL: the lines as they were, without blank lines and byte-order marks; "-" is standard output. Parquet:
         rows with all columns, the metadata and compression of the first file; timestamps of 96 bits, as Spark writes
-        them, get 64, in microseconds. Texts: a folder with the files under the paths they had below the folders given.
+        them, get 64, in microseconds. WARC: all records that are no pages too. Texts: a folder with the files under the
+        paths they had below the folders given. What is called .gz is compressed, a WARC file record by record.
 
         Parameters
         ----------
@@ -175,7 +209,7 @@ class Records(abc.ABC):
         self._unchanged()
         output = whole_folder if self.kind == "text" else whole
         with contextlib.nullcontext() if path == STDIN else output(path) as target:
-            self._write(keep, target)
+            self._write(keep, target, path.endswith(".gz"))
             self._unchanged()
 
     def _look(self) -> list[tuple[str, Any]]:
@@ -198,31 +232,42 @@ class Records(abc.ABC):
     def _stdin(self) -> BinaryIO:
         return io.BufferedReader(_Spooled(self._spool, self._coming), _SPOOL_BYTES)
 
+    def _kept(self, keep: Keep) -> Iterator[tuple[str, Numbers]]:
+        """Each file, and the numbers of its records to keep."""
+        kept = [[np.empty(0, np.int64)] for _ in self._files]
+        for read in self._batches:
+            kept[read.file].append(np.asarray(read.numbers, np.int64)[keep[read.before :][: len(read.numbers)]])
+        return zip(self._files, map(np.concatenate, kept), strict=True)
+
     @abc.abstractmethod
-    def _write(self, keep: Keep, target: Path | None) -> None:
+    def _write(self, keep: Keep, target: Path | None, compressed: bool, /) -> None:
         """Write to a file or a folder that is there, or to standard output."""
+
+
+def _chosen(kept: Numbers, first: int, size: int) -> Keep:
+    """Which of so many records that stand one after the other are kept."""
+    chosen = np.zeros(size, np.bool_)
+    start, stop = np.searchsorted(kept, (first, first + size))
+    chosen[kept[start:stop] - first] = True
+    return chosen
 
 
 class _JsonLines(Records):
     kind = "JSONL"
 
-    def _write(self, keep: Keep, target: Path | None) -> None:
-        blocks = itertools.chain.from_iterable(
-            pages.line_blocks(file, self._stdin() if file == STDIN else None) for file in self._files
-        )
+    def _write(self, keep: Keep, target: Path | None, compressed: bool, /) -> None:
         ended = True
-        with target.open("wb") if target else contextlib.nullcontext(sys.stdout.buffer) as out:
-            for (first, lines), (before, _, numbers) in zip(blocks, self._batches, strict=False):
-                kept = np.asarray(numbers)[keep[before : before + len(numbers)]] - first
-                if not len(kept):
-                    continue
-                wanted = np.zeros(kept[-1] + 1, bool)
-                wanted[kept] = True
-                if first == 1:
-                    lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
-                joined = b"".join(itertools.compress(lines, wanted.tobytes()))
-                out.write(joined if ended else b"\n" + joined)
-                ended = joined.endswith(b"\n")
+        with contextlib.ExitStack() as stack:
+            out: Any = stack.enter_context(target.open("wb")) if target else sys.stdout.buffer
+            if compressed:
+                out = stack.enter_context(gzip.GzipFile("", "wb", fileobj=out, mtime=0))
+            for file, kept in self._kept(keep):
+                for first, lines, _ in pages.line_blocks(file, self._stdin() if file == STDIN else None):
+                    if first == 1 and lines:
+                        lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
+                    if joined := b"".join(itertools.compress(lines, _chosen(kept, first, len(lines)).tobytes())):
+                        out.write(joined if ended else b"\n" + joined)
+                        ended = joined.endswith(b"\n")
             out.flush()
 
 
@@ -239,37 +284,51 @@ class _ParquetRows(Records):
                 has = f"{file}: columns {str(odd)[:100]} are not as in {self._files[0]}"
                 raise ValueError(f"{has}: give equal names and types in equal order")
 
-    def _write(self, keep: Keep, target: Path | None) -> None:
+    def _write(self, keep: Keep, target: Path | None, _compressed: bool, /) -> None:
         about = pq.read_metadata(self._files[0])
         codec = about.row_group(0).column(0).compression if about.num_row_groups else "SNAPPY"
         with pq.ParquetWriter(target, self._schema, compression=codec.replace("UNCOMPRESSED", "NONE")) as writer:
             group = list[pa.RecordBatch]()
-            row = rows = size = 0
-            for batch in itertools.chain.from_iterable(map(pages.parquet_rows, self._files)):
-                kept = keep[row : row + len(batch)]
-                row += len(batch)
-                if not kept.any():
-                    continue
-                try:
-                    group.append(batch.filter(pa.array(kept)))
-                except NotImplementedError:  # as for views of strings: whole runs of rows instead
-                    edges = np.flatnonzero(np.diff(kept, prepend=False, append=False)).reshape(-1, 2).tolist()
-                    group.append(pa.concat_batches([batch.slice(start, stop - start) for start, stop in edges]))
-                rows += len(group[-1])
-                size += group[-1].nbytes
-                if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
-                    writer.write_table(pa.Table.from_batches(group, self._schema))
-                    group, rows, size = [], 0, 0
+            rows = size = 0
+            for file, kept in self._kept(keep):
+                written, lost = 0, ""
+                for first, batch, problem in pages.parquet_rows(file):
+                    if batch is None:
+                        lost = f"{pages.place(file, 'Parquet', first)}: {problem}, though its text can be read"
+                        continue
+                    chosen = _chosen(kept, first, len(batch))
+                    if not chosen.any():
+                        continue
+                    group.append(pages.filtered(batch, chosen))
+                    written += len(group[-1])
+                    rows += len(group[-1])
+                    size += group[-1].nbytes
+                    if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+                        writer.write_table(pa.Table.from_batches(group, self._schema))
+                        group, rows, size = [], 0, 0
+                if written < len(kept):
+                    raise ValueError(lost)
             if group:
                 writer.write_table(pa.Table.from_batches(group, self._schema))
+
+
+class _WarcRecords(Records):
+    kind = "WARC"
+
+    def _write(self, keep: Keep, target: Path | None, compressed: bool, /) -> None:
+        assert target is not None
+        left_out: list[set[int]] = [set() for _ in self._files]
+        for read in self._batches:
+            left_out[read.file].update(read.numbers, read.broken)
+        with target.open("wb") as out:
+            for (file, kept), others in zip(self._kept(keep), left_out, strict=True):
+                copy_warc(file, others.difference(kept.tolist()), out, compressed)
 
 
 class _Texts(Records):
     kind = "text"
 
     def __init__(self, paths: Sequence[str], text_field: str, order_field: str | None) -> None:
-        if order_field is not None:
-            raise ValueError(f"texts have no field {order_field!r} to be ordered by: give JSONL or Parquet")
         super().__init__(paths, text_field, order_field)
         self._names: dict[str, str] = {}
         for path in map(Path, paths):
@@ -286,9 +345,11 @@ class _Texts(Records):
             if Path(given).resolve() in fillable(path).parents:
                 raise ValueError(f"{path}: lies in {given}, which is read: give a folder elsewhere")
 
-    def _write(self, keep: Keep, target: Path | None) -> None:
+    def _write(self, keep: Keep, target: Path | None, _compressed: bool, /) -> None:
         assert target is not None
-        for name, file in itertools.compress(self._names.items(), keep.tolist()):
+        for name, (file, kept) in zip(self._names, self._kept(keep), strict=True):
+            if not len(kept):
+                continue
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             # "x", for a file system that takes two names for one.
             with Path(file).open("rb") as source, (target / name).open("xb") as copy:

@@ -12,6 +12,7 @@ from rich.console import Group
 from rich.table import Table
 
 from simdup.files import whole
+from simdup.pages import Problems
 from simdup.scheme import ARTICLE, Scheme
 from simdup.study.corpus import article_corpus
 from simdup.study.experiment import Condition
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LEAST_SHOWN = 0.01
+_MOST_EXAMPLES = 5
 _VERDICT_STYLE = {"reproduced": "green", "other corpus": "dim", "contradicted": "bold red"}
 
 
@@ -44,6 +46,23 @@ def _expected(value: float) -> str:
 def percent(share: float) -> str:
     """A share in per cent with one digit."""
     return f"{100 * share:.1f} %"
+
+
+def problems_told(problems: Problems) -> str:
+    """What was wrong with records, in lines."""
+    lines = [f"{many(count, 'page')}: {what}." for what, count in problems.unusual.items()]
+    if problems.left_out:
+        lines.append(f"Left out, for they cannot be read: {many(problems.left_out, 'record')}.")
+        lines += [f"  {place}: {what}" for place, what in problems.examples[:_MOST_EXAMPLES]]
+    if (more := problems.left_out - _MOST_EXAMPLES) > 0:
+        lines.append(f"  and {more:,} more")
+    return "\n".join(lines)
+
+
+def problems_json(problems: Problems) -> dict[str, Any]:
+    """What was wrong with records, for JSON."""
+    examples = [{"place": place, "problem": what} for place, what in problems.examples]
+    return {"left_out": problems.left_out, "examples": examples, "unusual": dict(problems.unusual)}
 
 
 def figures_table(results: Sequence[Result], others: Sequence[Mapping[str, float]] = ()) -> Group:

@@ -23,7 +23,6 @@ import simdup
 import simdup.cli
 import simdup.study.reproduce
 from simdup import Scheme, fit_idf
-from simdup.pages import Page
 from simdup.study.corpus import article_corpus
 from simdup.study.edits import Edit
 from simdup.study.experiment import experiment
@@ -311,10 +310,9 @@ class TestStudy:
     def test_every_page_is_as_likely_to_be_sampled(self) -> None:
         """5,000 samples of 5 of 20: each page in 1,250 of them, within 5 sigma."""
         drawn = [0] * 20
-        everything = [Page("", str(number)) for number in range(20)]
+        everything = list(map(str, range(20)))
         for seed in range(5_000):
-            read, kept = simdup.cli._sample(iter(everything), 5, seed)
-            texts = [page.text for page in kept]
+            read, texts = simdup.cli._sample(iter(everything), 5, seed)
             assert read == 20
             assert len(set(texts)) == 5
             assert texts == sorted(texts, key=int)
@@ -429,6 +427,31 @@ class TestStudy:
         assert run("study", "-", "--json", "-", stdin=data).json["conditions"]["as they are"]["without_text"] == 8
         assert "no text" not in run("study", "-", stdin=json_lines(PAGES)).out
 
+    def test_what_cannot_be_read_is_reported(self, run: Run) -> None:
+        """In the first lines of what is printed, and in JSON; however much, no more than a few of them."""
+        pages = json_lines(make_pages(24)).splitlines()
+        data = b"".join(line + b"\n" + b"{\n" * (2 * row) for row, line in enumerate(pages))
+        ran = run("study", "-", stdin=data + b"\n")
+        assert (ran.code, ran.err) == (0, "")
+        told = ran.out.splitlines()
+        assert told[0] == "Left out, for they cannot be read: 552 records."
+        assert told[1].startswith("  standard input, line 3: broken JSON: ")
+        assert "  and 547 more" in told
+        problems = run("study", "-", "--json", "-", stdin=data).json["problems"]
+        assert (problems["left_out"], len(problems["examples"]), problems["unusual"]) == (552, 20, {})
+        assert problems["examples"][0]["place"] == "standard input, line 3"
+        assert problems["examples"][0]["problem"].startswith("broken JSON: ")
+
+    def test_that_all_text_was_taken_is_reported(self, run: Run, tmp_path: Path) -> None:
+        for number, text in enumerate(make_pages(24)):
+            links = "".join(f"<a href=x>{word}</a> " for word in text.split())
+            (tmp_path / f"{number}.html").write_text(f"<nav>{links * 5}</nav><p>x" if number % 2 else f"<p>{text}")
+        ran = run("study", tmp_path)
+        assert ran.out.splitlines()[0] == "12 pages: no main part found: all text was taken."
+        assert run("study", tmp_path, "--json", "-").json["problems"]["unusual"] == {
+            "no main part found: all text was taken": 12
+        }
+
     def test_no_threshold_to_trust(self, run: Run, pages: Path, tmp_path: Path) -> None:
         template = tmp_path / "template.txt"
         template.write_text("menu " * 100_000)
@@ -443,7 +466,7 @@ class TestBadInput:
         """Short names, and a place where a file written by mistake would show."""
         monkeypatch.chdir(tmp_path)
         Path("pages.jsonl").write_bytes(json_lines(PAGES))
-        Path("broken.jsonl").write_bytes(json_lines(PAGES[:2]) + b'{"text": "a"\n')
+        Path("broken.jsonl").write_bytes(b'\n{"text": "a"\n')
         Path("other.jsonl").write_bytes(b'{"title": "a", "body": "b"}\n')
         Path("null.jsonl").write_bytes(b'{"text": null}\n')
         Path("latin.jsonl").write_bytes('{"text": "café"}\n'.encode("latin-1"))
@@ -464,7 +487,7 @@ class TestBadInput:
             ("missing.jsonl", ["missing.jsonl: No such file or directory"]),
             ("pages.jsonl missing.jsonl", ["missing.jsonl: No such file or directory"]),
             ("missing.parquet", ["missing.parquet", "No such file or directory"]),
-            ("broken.jsonl", ["broken.jsonl, line 3: broken JSON: "]),
+            ("broken.jsonl", ["broken.jsonl, line 2: broken JSON: "]),
             ("other.jsonl", ["other.jsonl, line 1: no field 'text' (it has 'title', 'body')", "--text-field"]),
             ("pages.jsonl --text-field body", ["pages.jsonl, line 1: no field 'body' (it has 'text')"]),
             ("null.jsonl", ["null.jsonl, line 1: field 'text' is null, not a string"]),
@@ -588,7 +611,7 @@ class TestBadInput:
         refused(run("study", "-"), "standard input")
 
     def test_standard_input(self, run: Run) -> None:
-        refused(run("study", "-", stdin=b'{"text": "a"}\n\n{'), "standard input, line 3: broken JSON")
+        refused(run("study", "-", stdin=b"\n\n{"), "standard input, line 3: broken JSON")
         refused(run("study", "-"), "fewer than two pages")
 
 

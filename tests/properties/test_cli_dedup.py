@@ -1,6 +1,7 @@
 """`simdup dedup`: what is kept is as it was and in order, for every kind of input; nothing is lost or half-written."""
 
 import contextlib
+import gzip
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from simdup.dedup import Check, decide, read, remember
 from simdup.index import Index
 from simdup.pages import Batch
 from tests.properties.command import COMMAND, INTERRUPTED, Run, make_pages, refused
+from tests.properties.test_warc import INFO, REQUEST, response, warc
 
 VOCABULARY = [f"Word{i}" for i in range(900)]
 
@@ -160,6 +162,29 @@ class TestKept:
 
 
 class TestKinds:
+    def test_warc(self, run: Run) -> None:
+        """Pages that are equal but for their markup; the records that are no pages stay."""
+        pages = [response(f"http://a/{row}", f"<p>{text}</p>".encode()) for row, text in enumerate(TEXTS)]
+        twins = [response(f"http://b/{row}", f"<b>{text}".encode()) for row, text in enumerate(TEXTS[:9])]
+        warc(Path("a.warc.gz"), [INFO, *pages, REQUEST, *twins, response("u", b"{")[:-9]])
+        ran = run("dedup", "a.warc.gz", "-o", "kept.warc.gz", "--k", "3", "--clusters", "c.jsonl")
+        assert (ran.code, ran.err) == (0, "")
+        assert ran.out.startswith("Left out, for they cannot be read: 1 record.\n  a.warc.gz, record ")
+        kept = [page for page, is_kept in zip(pages, expected(3), strict=True) if is_kept]
+        assert gzip.decompress(Path("kept.warc.gz").read_bytes()) == b"".join([INFO, *kept, REQUEST])
+        clusters = [json.loads(line) for line in Path("c.jsonl").read_text().splitlines()]
+        assert {"a.warc.gz, record 2 (http://a/0)"} == {
+            row["representative"] for row in clusters if row["page"].endswith("(http://b/0)")
+        }
+
+    def test_compressed_lines(self, run: Run) -> None:
+        Path("pages.jsonl.gz").write_bytes(gzip.compress(lines() + b"{"))
+        for name in ("kept.jsonl", "kept.jsonl.gz"):
+            ran = run("dedup", "pages.jsonl.gz", "-o", name, "--k", "3", "--json", "-")
+            assert ran.json["problems"]["left_out"] == 1
+            data = Path(name).read_bytes()
+            assert (gzip.decompress(data) if name.endswith(".gz") else data) == kept_lines(expected(3))
+
     def test_standard_input_and_output(self) -> None:
         done = subprocess.run(
             [*COMMAND, "dedup", "-", "-o", "-", "--k", "9"], input=lines(), capture_output=True, check=True
@@ -327,7 +352,7 @@ class TestBadInput:
     )
     def test_one_line_and_nothing_written(self, run: Run, arguments: str, parts: list[str]) -> None:
         Path("one.jsonl").write_bytes(lines(RECORDS[:1]))
-        Path("broken.jsonl").write_bytes(lines(RECORDS[:1]) + b"{\n")
+        Path("broken.jsonl").write_bytes(b"\n{\n")
         Path("folder").mkdir()
         Path("folder", "a.txt").write_text("a")
         before = files()

@@ -1,6 +1,7 @@
 """Pages from files: what is read, in which order, and what is said where something cannot be read."""
 
 import errno
+import gzip
 import io
 import json
 import os
@@ -24,7 +25,10 @@ TEXTS = ["one page", "zwei Seiten\nmit Zeile", "第三页 😀", "", 'tab\t "quo
 
 
 def texts(*paths: str | os.PathLike[str], **options: str) -> list[str]:
-    return [page.text for page in read_pages(paths, **options)]
+    """The texts of pages, of which nothing is left out."""
+    pages = list(read_pages(paths, **options))
+    assert [page for page in pages if page.text is None] == []
+    return [page.text for page in pages if page.text is not None]
 
 
 def lines(*records: Any) -> bytes:
@@ -51,6 +55,19 @@ def fails(paths: Iterable[str | os.PathLike[str]], *parts: str, **options: str) 
     assert re.search(".*".join(map(re.escape, parts)), message), message
     assert "\n" not in message
     assert len(message) < 300 + len(parts[0])
+
+
+def leaves_out(paths: Iterable[str | os.PathLike[str]], *parts: str, **options: str) -> list[str]:
+    """One record cannot be read: its place and problem hold the parts, in this order. Returns the other texts."""
+    pages = list(read_pages(paths, **options))
+    (broken,) = [page for page in pages if page.text is None]
+    message = f"{broken.id}: {' '.join(broken.problems)}"
+    assert message.startswith(parts[0]), message
+    assert re.search(".*".join(map(re.escape, parts)), message), message
+    assert "\n" not in message
+    assert len(message) < 300 + len(parts[0])
+    assert [page for page in pages if page.text is not None and page.problems] == []
+    return [page.text for page in pages if page.text is not None]
 
 
 @pytest.fixture
@@ -110,7 +127,7 @@ class TestJsonLines:
             try:
                 json.loads(line)
             except ValueError:
-                fails(["-"], "standard input, line 1: broken JSON: ")
+                fails(["-"], "standard input, line 1: broken JSON: ")  # nothing else could be read
             else:
                 assert texts("-") == ["a"]
 
@@ -139,9 +156,15 @@ class TestJsonLines:
         ],
         ids=lambda value: repr(value)[:40],
     )
-    def test_errors_say_what_and_where(self, tmp_path: Path, line: bytes, parts: list[str]) -> None:
-        path = written(tmp_path / "a.jsonl", lines({"text": "a"}) + b"\n" + line + b"\n")
-        fails([path], f"{path}, line 3: ", *parts)
+    def test_what_is_broken_is_left_out(self, tmp_path: Path, line: bytes, parts: list[str]) -> None:
+        """It is said what and where, and the rest goes on; if there is no rest, that is an error."""
+        a, b = lines({"text": "a"}), lines({"text": "b"})
+        path = written(tmp_path / "a.jsonl", a + b"\n" + line + b"\n" + b)
+        assert leaves_out([path], f"{path}, line 3: ", *parts) == ["a", "b"]
+        path = written(tmp_path / "b.jsonl", b"\n" + line + b"\n")
+        fails([path], f"{path}, line 2: ", *parts)
+        more = written(tmp_path / "c.jsonl", line + b"\n" + line)
+        fails([more, path], f"{more}, line 1: ", "(nor can 2 more be read)")
 
     def test_many_fields_are_not_all_named(self, tmp_path: Path) -> None:
         path = written(tmp_path / "a.jsonl", lines({f"field {n}": n for n in range(1000)}))
@@ -167,7 +190,9 @@ class TestStandardInput:
 
     def test_errors(self, stdin: Any) -> None:
         stdin(lines({"text": "a"}) + b"{")
-        fails(["-"], "standard input, line 2: broken JSON")
+        assert leaves_out(["-"], "standard input, line 2: broken JSON") == ["a"]
+        stdin(b"{")
+        fails(["-"], "standard input, line 1: broken JSON")
 
     def test_empty(self, stdin: Any) -> None:
         stdin(b"")
@@ -177,6 +202,61 @@ class TestStandardInput:
         monkeypatch.chdir(tmp_path)
         written(tmp_path / "-", b"no")
         fails(["./-"], "-: unknown kind of file")
+
+
+class TestCompressedLines:
+    LINES = lines(*({"text": f"page {number} {number * 7919}"} for number in range(5000)))
+
+    @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.ndjson.gz", "a.b.jsonl.gz"])
+    def test_texts(self, tmp_path: Path, name: str) -> None:
+        path = written(tmp_path / name, gzip.compress(self.LINES[:9999]) + gzip.compress(self.LINES[9999:]))
+        pages = list(read_pages([path]))
+        assert [page.text for page in pages] == [f"page {number} {number * 7919}" for number in range(5000)]
+        assert pages[-1].id == f"{path}, line 5000"
+
+    @pytest.mark.parametrize("damage", ["cut", "flipped", "more", "checksum"])
+    def test_damaged(self, tmp_path: Path, damage: str) -> None:
+        """What stands before is read, whole lines and nothing else."""
+        data = bytearray(gzip.compress(self.LINES))
+        if damage == "cut":
+            del data[len(data) // 2 :]
+        elif damage == "more":
+            data += b"junk"
+        else:
+            data[len(data) // 2 if damage == "flipped" else -5] ^= 255
+        path = written(tmp_path / "a.jsonl.gz", bytes(data))
+        *pages, last = read_pages([path])
+        assert len(pages) > 500
+        problem = "broken JSON" if damage == "flipped" and last.problems[0].startswith("broken") else "damaged: "
+        assert last.text is None
+        assert last.problems[0].startswith(problem)
+        texts = [page.text for page in pages if page.text is not None]
+        if damage != "flipped":
+            assert texts == [f"page {number} {number * 7919}" for number in range(len(pages))]
+            assert last.id == f"{path}, line {len(pages) + 1}"
+
+    @pytest.mark.parametrize("data", [b"", b"junk", lines({"text": "a"}), gzip.compress(b"")[:-9]])
+    def test_none_at_all(self, tmp_path: Path, data: bytes) -> None:
+        path = written(tmp_path / "a.jsonl.gz", data)
+        if data:
+            fails([path], f"{path}, line 1: damaged: ")
+        else:
+            assert texts(path) == []
+
+    @pytest.mark.parametrize("compressed", [False, True])
+    def test_lines_that_are_too_long(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressed: bool) -> None:
+        """They cost one record each, however long, and count as one line; one byte less is read."""
+        monkeypatch.setattr("simdup.pages._LONGEST_LINE", 40)
+        monkeypatch.setattr("simdup.pages._BLOCK_BYTES", 7)
+        for size in (*range(24, 32), 60, 80, 100):
+            data = lines({"text": "a"}, {"text": "b" * size}, {"text": "c"}, {"text": "d" * size})
+            path = tmp_path / ("a.jsonl.gz" if compressed else "a.jsonl")
+            written(path, gzip.compress(data) if compressed else data)
+            pages = list(read_pages([path]))
+            assert [page.id for page in pages] == [f"{path}, line {number}" for number in range(1, 5)]
+            long = len(data.splitlines(keepends=True)[1]) > 40
+            assert [page.text for page in pages][::2] == ["a", "c"]
+            assert [page.text for page in pages][1::2] == ([None] * 2 if long else ["b" * size, "d" * size])
 
 
 class TestText:
@@ -224,13 +304,23 @@ class TestFolder:
     def test_a_bad_file_inside_is_named(self, tmp_path: Path) -> None:
         written(tmp_path / "a.txt", b"good")
         bad = written(tmp_path / "b" / "bad.txt", b"\xff")
-        fails([tmp_path], f"{bad}: not UTF-8 at byte 0")
+        assert leaves_out([tmp_path], f"{bad}: not UTF-8 at byte 0") == ["good"]
 
-    def test_a_broken_link_inside_is_an_error(self, tmp_path: Path) -> None:
+    def test_a_broken_link_inside_is_named(self, tmp_path: Path) -> None:
         """Nothing that looks like a page is left out in silence."""
         written(tmp_path / "a.txt", b"good")
         (tmp_path / "b.txt").symlink_to("nowhere")
-        fails([tmp_path], f"{tmp_path / 'b.txt'}: No such file or directory")
+        assert leaves_out([tmp_path], f"{tmp_path / 'b.txt'}: No such file or directory") == ["good"]
+
+    @pytest.mark.parametrize(("name", "most"), [("a.txt", "_LONGEST_LINE"), ("a.html", "LARGEST")])
+    def test_a_file_that_is_too_large(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, most: str
+    ) -> None:
+        """A page of 16 MiB of HTML takes long to read, one of 1 GB more memory than there is."""
+        written(tmp_path / "b.txt", b"good")
+        big = written(tmp_path / name, b"<p>page")
+        monkeypatch.setattr(f"simdup.{'html' if name.endswith('html') else 'pages'}.{most}", 6)
+        assert leaves_out([tmp_path], f"{big}: l", "er than") == ["good"]
 
     def test_capitals(self, tmp_path: Path) -> None:
         written(tmp_path / "A.TXT", b"loud")
@@ -255,12 +345,15 @@ class TestFolder:
         fails([tmp_path / "in"], f"{tmp_path / 'in' / 'closed'}: Permission denied")
 
 
-def _texts_or_error(path: Path, data: bytes) -> list[str]:
+def _texts_or_error(path: Path, data: bytes) -> tuple[list[str], str]:
+    """The texts that can be read, and whatever is said about the others."""
     path.write_bytes(data)
     try:
-        return texts(path)
+        pages = list(read_pages([path]))
     except ValueError as error:
-        return re.split(r"[:,]", str(error))
+        return [], str(error)
+    said = [f"{page.id}: {problem}" for page in pages for problem in page.problems]
+    return [page.text for page in pages if page.text is not None], "".join(said)
 
 
 class TestParquet:
@@ -288,8 +381,7 @@ class TestParquet:
     @pytest.mark.parametrize(
         ("column", "message"),
         [
-            (pa.array(["a", None]), ", row 2: field 'text' is null"),
-            (pa.array([None, None]), ", row 1: field 'text' is null"),
+            (pa.array([None, None]), ", row 1: field 'text' is null, not a string (nor can 1 more be read)"),
             (pa.array([1, 2]), ": field 'text' is int64, not strings"),
             (pa.array([["a"], ["b"]]), ": field 'text' is list<element: string>, not strings"),
             (pa.array([{"a": "b"}]), ": field 'text' is struct<a: string>, not strings"),
@@ -297,7 +389,7 @@ class TestParquet:
             (pa.array([2**31 - 1], pa.date32()), ": field 'text' is date32[day], not strings"),
             (pa.array([2**62], pa.timestamp("us")), ": field 'text' is timestamp[us], not strings"),
         ],
-        ids=["null", "nothing", "numbers", "lists", "structs", "bytes", "dates", "times"],
+        ids=["nothing", "numbers", "lists", "structs", "bytes", "dates", "times"],
     )
     def test_what_is_no_text(self, tmp_path: Path, column: Any, message: str) -> None:
         path = parquet(tmp_path / "a.parquet", text=column)
@@ -306,10 +398,15 @@ class TestParquet:
     def test_rows_are_counted_over_batches(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"
         pq.write_table(pa.table({"text": [*map(str, range(200_000)), None]}), path, row_group_size=70_000)
-        fails([path], f"{path}, row 200001: field 'text' is null")
+        assert len(leaves_out([path], f"{path}, row 200001: field 'text' is null")) == 200_000
 
-    def test_a_flipped_bit_is_an_error_or_changes_nothing(self, tmp_path: Path) -> None:
-        """Never fewer pages, never other texts, if the file has checksums: one bit of each byte in turn."""
+    @pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+    def test_rows_without_text_are_left_out(self, tmp_path: Path, kind: Any) -> None:
+        path = parquet(tmp_path / "a.parquet", text=pa.array(["a", None, "b", "c"]).cast(kind))
+        assert leaves_out([path], f"{path}, row 2: field 'text' is null, not a string") == ["a", "b", "c"]
+
+    def test_a_flipped_bit_is_named_or_changes_nothing(self, tmp_path: Path) -> None:
+        """Never fewer pages in silence, nor other texts, if the file has checksums: one bit of each byte in turn."""
         path = tmp_path / "a.parquet"
         table = pa.table({"text": [f"page {number} {number * 7919}" for number in range(12)]})
         pq.write_table(table, path, row_group_size=5, write_page_checksum=True)
@@ -318,14 +415,27 @@ class TestParquet:
             _texts_or_error(path, data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
             for at in range(len(data))
         ]
-        assert [at for at, answer in enumerate(found) if answer != expected and answer[0] != str(path)] == []
-        refused = sum(answer != expected for answer in found)
-        assert refused > len(data) / 3
+        for answer, said in found:
+            assert answer == expected or str(path) in said
+            assert answer in ([], expected[:5] + expected[10:], expected[:10], expected[5:], expected), said
+        assert sum(answer == [] for answer, _ in found) > len(data) / 10
+        assert sum(0 < len(answer) < 12 for answer, _ in found) > len(data) / 10
 
     @pytest.mark.parametrize("damage", [b"", b"PAR1", b"no parquet at all", b'{"text": "a"}\n'], ids=repr)
     def test_none_at_all(self, tmp_path: Path, damage: bytes) -> None:
         path = written(tmp_path / "a.parquet", damage)
         fails([path], f"{path}: not a Parquet file, or damaged")
+
+    def test_a_damaged_row_group_is_left_out(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.parquet"
+        pages = [f"page {n} of many" for n in range(5000)]
+        pq.write_table(pa.table({"text": pages}), path, row_group_size=1000, compression="NONE")
+        data = bytearray(path.read_bytes())
+        where = pq.read_metadata(path).row_group(2).column(0).dictionary_page_offset
+        data[where : where + 8] = bytes(8)
+        path.write_bytes(data)
+        parts = f"{path}, row 2001: damaged, and so is what follows up to row 3000: "
+        assert leaves_out([path], parts) == pages[:2000] + pages[3000:]
 
     @pytest.mark.parametrize("where", ["cut", "middle", "tail"])
     def test_damaged(self, tmp_path: Path, where: str) -> None:
@@ -337,13 +447,14 @@ class TestParquet:
             start = 4 if where == "middle" else len(data) - 200
             data[start : start + 64] = bytes(range(64, 128))
         path.write_bytes(data)
-        fails([path], f"{path}: not a Parquet file, or damaged")
+        fails([path], str(path), "damaged")
 
     def test_text_that_is_not_utf_8(self, tmp_path: Path) -> None:
         """Arrow writes such bytes unseen when they claim to be a string."""
-        data = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")])
+        offsets = pa.py_buffer(bytes((0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0)))
+        data = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"a\xffb")])
         path = parquet(tmp_path / "a.parquet", text=data)
-        fails([path], f"{path}, rows 1 to 1: field 'text'", "UTF8")
+        assert leaves_out([path], f"{path}, row 1: field 'text'", "UTF8") == ["b"]
 
 
 class TestPaths:
@@ -359,7 +470,7 @@ class TestPaths:
     @pytest.mark.parametrize("name", ["a.csv", "a.docx", "a", "a.json", "a.txt.gz", "a.PDF"])
     def test_unknown_kind(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path / name, b"a")
-        fails([path], f"{path}: unknown kind of file", ".jsonl, .ndjson, .parquet, .txt")
+        fails([path], f"{path}: unknown kind of file", ".jsonl, .ndjson, .warc, .wet", ".parquet, .txt")
 
     @pytest.mark.parametrize("name", ["a.TXT", "A.JSONL", "a.Parquet"])
     def test_an_ending_in_capitals_is_none_of_ours(self, tmp_path: Path, name: str) -> None:
@@ -500,9 +611,9 @@ def test_html_files_give_their_main_text(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_bytes(f"<meta charset=latin-1>{menu}{story}".encode("latin-1"))
     (tmp_path / "b.HTM").write_text(story, encoding="utf-8")
     (tmp_path / "c.txt").write_text("<p>", encoding="utf-8")
-    pages = list(read_pages([tmp_path]))
-    assert [Path(page.id).name for page in pages] == ["a.html", "b.HTM", "c.txt"]
-    assert pages[0].text.split() == pages[1].text.split()
-    assert "Größe" in pages[0].text
-    assert "menu" not in pages[0].text
-    assert pages[2].text == "<p>"
+    pages = [(page.id, page.text or "") for page in read_pages([tmp_path])]
+    assert [Path(name).name for name, _ in pages] == ["a.html", "b.HTM", "c.txt"]
+    assert pages[0][1].split() == pages[1][1].split()
+    assert "Größe" in pages[0][1]
+    assert "menu" not in pages[0][1]
+    assert pages[2][1] == "<p>"

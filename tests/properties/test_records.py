@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import decimal
+import gzip
 import io
 import json
 import math
@@ -28,7 +29,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdup.pages import read_pages
+from simdup.pages import Page, read_pages
 from simdup.records import Keep, Records, open_records
 
 BOM = b"\xef\xbb\xbf"
@@ -172,7 +173,7 @@ class TestJsonLines:
         ]
         with open_records(paths) as records:
             texts = read(records)
-            assert [(records.place(row), text) for row, text in enumerate(texts)] == list(read_pages(paths))
+            assert [Page(records.place(row), text) for row, text in enumerate(texts)] == list(read_pages(paths))
 
     @pytest.mark.parametrize(("keep", "expected"), [(everything, line("a") + b"\n" + line("b")), (nothing, b"")])
     def test_all_and_nothing(self, tmp_path: Path, keep: Callable[[int], Keep], expected: bytes) -> None:
@@ -189,6 +190,29 @@ class TestJsonLines:
         assert (tmp_path / "kept.jsonl").read_bytes() == Path(a).read_bytes()
         kept([a, b], lambda size: np.arange(size) % 1000 == 999, tmp_path / "kept.jsonl")
         assert (tmp_path / "kept.jsonl").read_bytes() == lines[-1] * 2
+
+    def test_what_is_broken_is_not_written(self, tmp_path: Path) -> None:
+        a = written(tmp_path / "a.jsonl", BOM + b"{\n" + line("a") + b"\n\n{}\n" + line("b") + b"\n[]")
+        b = written(tmp_path / "b.jsonl.gz", gzip.compress(line("c") + b"\n[]\n" + line("d") + b"\n" * 99)[:-1])
+        with open_records([a, b]) as records:
+            assert read(records) == read(records) == list("abcd")
+            assert [where for where, _ in records.problems.examples] == [
+                *(f"{a}, line {number}" for number in (1, 4, 6)),
+                *(f"{b}, line {number}" for number in (2, 102)),
+            ]
+            assert [records.place(row) for row in (1, 3)] == [f"{a}, line 5", f"{b}, line 3"]
+            records.write(np.array([True, False, True, True]), f"{tmp_path}/kept.jsonl")
+            records.write(np.array([True, False, True, True]), f"{tmp_path}/kept.jsonl.gz")
+        expected = b"".join(line(text) + b"\n" for text in "acd")
+        assert (tmp_path / "kept.jsonl").read_bytes() == expected
+        assert gzip.decompress((tmp_path / "kept.jsonl.gz").read_bytes()) == expected
+
+    def test_many_problems_are_counted(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "a.jsonl", b"{\n" * 999 + line("a"))
+        with open_records([path]) as records:
+            read(records)
+            read(records)
+            assert (records.problems.left_out, len(records.problems.examples)) == (999, 20)
 
     def test_one_file_twice(self, tmp_path: Path) -> None:
         path = written(tmp_path / "a.jsonl", b"\n" + line("a"))
@@ -318,7 +342,7 @@ class TestStandardInput:
     def test_errors(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fails_to_open(["-", "-"], "- is given twice")
         fails_to_open(["-", written(tmp_path / "a.txt", b"")], "standard input is JSONL", "a.txt is text")
-        with piped(line("a") + b"\n{"):
+        with piped(b"\n{"):
             fails_to_read(["-"], "standard input, line 2: broken JSON")
         monkeypatch.setattr(sys, "stdin", None)
         fails_to_open(["-"], "standard input is closed")
@@ -446,7 +470,7 @@ class TestParquet:
         paths = [parquet(tmp_path / f"{number}.parquet", table) for number, table in enumerate(tables)]
         with open_records(paths) as records:
             texts = read(records)
-            assert [(records.place(row), text) for row, text in enumerate(texts)] == list(read_pages(paths))
+            assert [Page(records.place(row), text) for row, text in enumerate(texts)] == list(read_pages(paths))
             for row in (-1, 3):
                 with pytest.raises(IndexError):
                     records.place(row)
@@ -524,11 +548,11 @@ class TestParquet:
         fails_to_open([path], f"{path}: no field 'day'", "'text', 'date'", order_field="day")
 
     def test_errors(self, tmp_path: Path) -> None:
-        path = parquet(tmp_path / "a.parquet", pa.table({"text": ["a", None], "n": [1, 2]}))
+        path = parquet(tmp_path / "a.parquet", pa.table({"text": pa.array([None, None], pa.string()), "n": [1, 2]}))
         other = parquet(tmp_path / "b.parquet", pa.table({"text": ["a"], "n": [1.5]}))
         fewer = parquet(tmp_path / "c.parquet", pa.table({"text": ["a"]}))
         numbers = parquet(tmp_path / "d.parquet", pa.table({"text": [1]}))
-        fails_to_read([path], f"{path}, row 2: field 'text' is null")
+        fails_to_read([path], f"{path}, row 1: field 'text' is null", "nor can 1 more be read")
         fails_to_open([path, other], f"{other}: columns ['n'] are not as in {path}: give equal")
         fails_to_open([path, fewer], f"{fewer}: columns ['n'] are not as in {path}: give equal")
         turned = parquet(tmp_path / "e.parquet", pa.table({"n": [1], "text": ["a"]}))
@@ -536,6 +560,22 @@ class TestParquet:
         fails_to_open([path], f"{path}: no field 'body'", text_field="body")
         fails_to_open([numbers], f"{numbers}: field 'text' is int64, not strings")
         fails_to_open([written(tmp_path / "f.parquet", b"PAR1")], "f.parquet: not a Parquet file, or damaged")
+
+    def test_what_is_broken_is_not_written(self, tmp_path: Path) -> None:
+        """A row without a text, and a row group that is damaged in the column that is read."""
+        table = pa.table({"text": ["a", None, *map(str, range(30))], "n": range(32)})
+        path = parquet(tmp_path / "a.parquet", table, row_group_size=10, compression="NONE", use_dictionary=False)
+        data = bytearray(Path(path).read_bytes())
+        where = pq.read_metadata(path).row_group(1).column(0).data_page_offset
+        data[where : where + 8] = bytes(8)
+        Path(path).write_bytes(data)
+        other = parquet(tmp_path / "b.parquet", table.slice(2, 3))
+        with open_records([path, other]) as records:
+            assert read(records) == ["a", *map(str, [*range(8), *range(18, 30), 0, 1, 2])]
+            assert records.problems.left_out == 2
+            records.write(np.arange(len(records)) % 2 == 0, f"{tmp_path}/kept.parquet")
+        kept = pq.read_table(f"{tmp_path}/kept.parquet")
+        assert kept["n"].to_pylist() == [0, *range(2, 10), *range(20, 32), 2, 3, 4][::2]
 
     def test_damage_in_the_middle_leaves_nothing(self, tmp_path: Path) -> None:
         """Of a column that is not read before it is written."""
@@ -548,7 +588,12 @@ class TestParquet:
         at = data.index(numbers[25_000:25_010].tobytes())
         data[at] ^= 1
         Path(path).write_bytes(data)
-        fails(lambda: kept([path], everything, tmp_path / "kept.parquet"), f"{path}: not a Parquet file, or damaged")
+        fails(
+            lambda: kept([path], everything, tmp_path / "kept.parquet"),
+            f"{path}, row ",
+            "damaged",
+            "though its text can",
+        )
         assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]
 
     def test_output_that_cannot_be(self, tmp_path: Path) -> None:
@@ -587,7 +632,7 @@ class TestTexts:
         single = written(folder / "single.txt", b"single")
         with open_records([single, f"{folder}/in"]) as records:
             pages = list(read_pages([single, f"{folder}/in"]))
-            assert [(records.place(row), text) for row, text in enumerate(read(records))] == pages
+            assert [Page(records.place(row), text) for row, text in enumerate(read(records))] == pages
             keep = mask(bits, len(pages))
             records.write(keep, os.fspath(folder / "kept"))
         names = ["single.txt", *(str(Path(page.id).relative_to(folder / "in")) for page in pages[1:])]
@@ -632,8 +677,18 @@ class TestTexts:
             records.check_output(f"{tmp_path}/kept")
         assert len(list(tmp_path.rglob("*"))) == 4
 
+    def test_what_is_broken_is_not_written(self, tmp_path: Path) -> None:
+        written(tmp_path / "in" / "a.txt", b"a")
+        bad = written(tmp_path / "in" / "bad.txt", b"\xff")
+        written(tmp_path / "in" / "c.html", b"<p>c")
+        with open_records([f"{tmp_path}/in"]) as records:
+            assert read(records) == ["a", "c"]
+            assert records.problems.examples == [(bad, "not UTF-8 at byte 0: convert it first")]
+            records.write(np.array([False, True]), f"{tmp_path}/kept")
+        assert contents(tmp_path / "kept") == {"c.html": b"<p>c"}
+
     def test_texts_have_no_order(self, tmp_path: Path) -> None:
-        fails_to_open([written(tmp_path / "a.txt", b"a")], "texts have no field 'date'", order_field="date")
+        fails_to_open([written(tmp_path / "a.txt", b"a")], "text has no field 'date'", order_field="date")
 
     def test_what_cannot_be_read(self, tmp_path: Path) -> None:
         bad = written(tmp_path / "in" / "bad.txt", b"\xff")
