@@ -18,10 +18,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from simdup import Scheme, fit_idf, tokens
 from simdup.dedup import FIRST, LONGEST, Check, Table, advise, chance, decide, read, remember
+from simdup.fields import Batch
 from simdup.files import whole
 from simdup.hamming import check_k
 from simdup.index import Index
-from simdup.pages import TEXTS, Batch, Page, Problems, read_pages
+from simdup.pages import TEXTS, Page, Problems, read_pages
 from simdup.records import open_records
 from simdup.scheme import Hash, Unit, Weight
 from simdup.study import report

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from simdup.cluster import Clusters, cluster
+from simdup.fields import Batch
 from simdup.files import replaceable, whole
 from simdup.fingerprint import Counts, Fingerprints, Words, fingerprint
 from simdup.hamming import Pairs, distance, in_order
 from simdup.index import Index
 from simdup.join import Groups, Join, first_equal
-from simdup.pages import Batch
 from simdup.scheme import Scheme
 from simdup.similarity import Measure, check_similarity, digests, similarities
 from simdup.study.edits import USUAL, Edit

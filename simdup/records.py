@@ -22,8 +22,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from simdup import pages
+from simdup.fields import Batch
 from simdup.files import fillable, replaceable, whole, whole_folder
-from simdup.pages import STDIN, Batch, Kind, Problems
+from simdup.jsonl import STDIN, line_blocks, name_of
+from simdup.pages import Kind, Problems
+from simdup.parquet import filtered, parquet_rows, parquet_schema
 from simdup.warc import copy_warc
 
 Numbers = NDArray[np.int64]
@@ -66,7 +69,7 @@ def open_records(paths: Sequence[str], text_field: str = "text", order_field: st
     if not kinds:
         raise ValueError("no input: give files, folders or - for standard input")
     if len(kinds) > 1:
-        named = " and ".join(f"{pages.name_of(path)} is {kind}" for kind, path in kinds.items())
+        named = " and ".join(f"{name_of(path)} is {kind}" for kind, path in kinds.items())
         raise ValueError(f"{named}: what is kept is written as it was read: give inputs of one kind")
     if list(paths).count(STDIN) > 1:
         raise ValueError("- is given twice: standard input can be read only once")
@@ -153,7 +156,7 @@ class Records(abc.ABC):
                     names = pa.array([batch.names[number] for number in numbers]) if batch.names else None
                     sorts |= {isinstance(order, str) for order in batch.orders or ()}
                     if len(sorts) > 1:
-                        where = f"{pages.name_of(file)}: field {self._order_field!r}"
+                        where = f"{name_of(file)}: field {self._order_field!r}"
                         raise ValueError(f"{where} is a number here and a string there: make all of one sort")
                     found.append(_Read(size, at, numbers, names, broken))
                     size += len(numbers)
@@ -262,7 +265,7 @@ class _JsonLines(Records):
             if compressed:
                 out = stack.enter_context(gzip.GzipFile("", "wb", fileobj=out, mtime=0))
             for file, kept in self._kept(keep):
-                for first, lines, _ in pages.line_blocks(file, self._stdin() if file == STDIN else None):
+                for first, lines, _ in line_blocks(file, self._stdin() if file == STDIN else None):
                     if first == 1 and lines:
                         lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
                     if joined := b"".join(itertools.compress(lines, _chosen(kept, first, len(lines)).tobytes())):
@@ -276,7 +279,7 @@ class _ParquetRows(Records):
 
     def __init__(self, paths: Sequence[str], text_field: str, order_field: str | None) -> None:
         super().__init__(paths, text_field, order_field)
-        schemas = [pages.parquet_schema(file, text_field, order_field) for file in self._files]
+        schemas = [parquet_schema(file, text_field, order_field) for file in self._files]
         self._schema = schemas[0]
         for file, schema in zip(self._files, schemas, strict=True):
             if not schema.equals(self._schema):
@@ -292,14 +295,14 @@ class _ParquetRows(Records):
             rows = size = 0
             for file, kept in self._kept(keep):
                 written, lost = 0, ""
-                for first, batch, problem in pages.parquet_rows(file):
+                for first, batch, problem in parquet_rows(file):
                     if batch is None:
                         lost = f"{pages.place(file, 'Parquet', first)}: {problem}, though its text can be read"
                         continue
                     chosen = _chosen(kept, first, len(batch))
                     if not chosen.any():
                         continue
-                    group.append(pages.filtered(batch, chosen))
+                    group.append(filtered(batch, chosen))
                     written += len(group[-1])
                     rows += len(group[-1])
                     size += group[-1].nbytes

@@ -18,8 +18,8 @@ import pytest
 import simdup.cli
 from simdup import Scheme, fit_idf
 from simdup.dedup import Check, decide, read, remember
+from simdup.fields import Batch
 from simdup.index import Index
-from simdup.pages import Batch
 from tests.properties.command import COMMAND, INTERRUPTED, Run, make_pages, refused
 from tests.properties.test_warc import INFO, REQUEST, response, warc
 

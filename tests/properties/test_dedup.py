@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from simdup import Fingerprints, Scheme, fingerprint, tokens
 from simdup.dedup import Check, Decision, Table, advise, chance, decide, read, remember
+from simdup.fields import Batch
 from simdup.index import Index
-from simdup.pages import Batch
 from tests.properties import strategies as some
 
 SCHEME = Scheme(ngram=1, bits=64)

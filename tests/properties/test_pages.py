@@ -19,7 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdup.pages import Page, json_column, json_lines, read_pages
+from simdup.jsonl import json_column, json_lines
+from simdup.pages import Page, read_pages
 
 TEXTS = ["one page", "zwei Seiten\nmit Zeile", "第三页 😀", "", 'tab\t "quote" \\ \u2028']
 
@@ -246,8 +247,9 @@ class TestCompressedLines:
     @pytest.mark.parametrize("compressed", [False, True])
     def test_lines_that_are_too_long(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressed: bool) -> None:
         """They cost one record each, however long, and count as one line; one byte less is read."""
-        monkeypatch.setattr("simdup.pages._LONGEST_LINE", 40)
-        monkeypatch.setattr("simdup.pages._BLOCK_BYTES", 7)
+        monkeypatch.setattr("simdup.jsonl.LONGEST_TEXT", 40)
+        monkeypatch.setattr("simdup.fields.LONGEST_TEXT", 40)
+        monkeypatch.setattr("simdup.jsonl._BLOCK_BYTES", 7)
         for size in (*range(24, 32), 60, 80, 100):
             data = lines({"text": "a"}, {"text": "b" * size}, {"text": "c"}, {"text": "d" * size})
             path = tmp_path / ("a.jsonl.gz" if compressed else "a.jsonl")
@@ -312,14 +314,14 @@ class TestFolder:
         (tmp_path / "b.txt").symlink_to("nowhere")
         assert leaves_out([tmp_path], f"{tmp_path / 'b.txt'}: No such file or directory") == ["good"]
 
-    @pytest.mark.parametrize(("name", "most"), [("a.txt", "_LONGEST_LINE"), ("a.html", "LARGEST")])
+    @pytest.mark.parametrize(("name", "most"), [("a.txt", "LONGEST_TEXT"), ("a.html", "LARGEST")])
     def test_a_file_that_is_too_large(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, most: str
     ) -> None:
         """A page of 16 MiB of HTML takes long to read, one of 1 GB more memory than there is."""
         written(tmp_path / "b.txt", b"good")
         big = written(tmp_path / name, b"<p>page")
-        monkeypatch.setattr(f"simdup.{'html' if name.endswith('html') else 'pages'}.{most}", 6)
+        monkeypatch.setattr(f"simdup.{'html' if name.endswith('html') else 'fields'}.{most}", 6)
         assert leaves_out([tmp_path], f"{big}: l", "er than") == ["good"]
 
     def test_capitals(self, tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ class TestStandardInput:
 
     def test_passes_over_a_pipe(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Half of a pass, then whole ones, one that lags behind another, and the lines that were kept."""
-        monkeypatch.setattr("simdup.pages._BLOCK_BYTES", 9999)
+        monkeypatch.setattr("simdup.jsonl._BLOCK_BYTES", 9999)
         with piped(self.DATA), open_records(["-"]) as records:
             first = texts_of(records)
             texts = [next(first) for _ in range(700)]
@@ -306,7 +306,7 @@ class TestStandardInput:
 
     def test_streams(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The records of a block of lines are there before the input has ended."""
-        monkeypatch.setattr("simdup.pages._BLOCK_BYTES", 1)
+        monkeypatch.setattr("simdup.jsonl._BLOCK_BYTES", 1)
         out, into = os.pipe()
         with open(out, "rb") as pipe, open(into, "wb", buffering=0) as feed:  # noqa: PTH123, they are numbers
             feed.write(line("a") + b"\n")
