@@ -9,8 +9,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
+from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, Generic, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
@@ -291,10 +292,11 @@ def study(
     conditions = {"as they are": None} | ({"with template": prefix} if prefix else {})
     saved = whole(save_scheme) if save_scheme else contextlib.nullcontext()
     with _json_file(json_file) as content, saved as scheme_file:
-        problems = Problems()
+        problems, drawn = Problems(), _Sample[tuple[str, str]](sample, seed)
         with _bar() as bar:
-            every = bar.track(_readable(read_pages(pages, text_field), problems), description="pages read")
-            read, studied = _sample(every, sample, seed)
+            for page in bar.track(_readable(read_pages(pages, text_field), problems), description="pages read"):
+                drawn.add(page)
+        read, studied = drawn.seen, drawn.kept
         with _steps(len(chosen) + len(conditions) + 2) as step:
             trial = experiment([text for _, text in studied], chosen, seed, same, step)
             found = {}
@@ -425,10 +427,13 @@ def dedup(
                 f"{output}: is there already: with --index it would be replaced by what is new alone: give another name"
             )
         bar = stack.enter_context(_bar())
+        sample = _Sample[str](_SAMPLE, 0)
 
-        def batches() -> Iterator[Batch]:
+        def batches(*, sampled: bool = False) -> Iterator[Batch]:
             task = bar.add_task("pages read", total=None)
             for batch in records.batches():
+                for text in batch.as_list() if sampled else ():
+                    sample.add(text)
                 yield batch
                 bar.advance(task, len(batch.texts))
             bar.update(task, total=len(records))
@@ -441,14 +446,14 @@ def dedup(
 
         if scheme.weight == "idf" and scheme.idf is None:
             scheme = fit_idf(texts(), scheme)
+        earlier = stack.enter_context(Index(k, scheme, index)) if index and k is not None else None
+        read_ = read(batches(sampled=k is None), scheme, keep, compare=check is not None, threads=threads)
         advised = None
         if k is None:
-            many, sample = _sample(texts(), _SAMPLE, 0)
             with _doing(bar, "a threshold is measured"):
-                advised = advise(sample, scheme, many, false_per_million)
+                advised = advise(sample.kept, scheme, sample.seen, false_per_million)
             k = advised.threshold.k
-        earlier = stack.enter_context(Index(k, scheme, index)) if index else None
-        read_ = read(batches(), scheme, keep, compare=check is not None, threads=threads)
+            earlier = stack.enter_context(Index(k, scheme, index)) if index else None
         with _doing(bar, "near pairs"):
             decision = decide(
                 read_, k, least_features=least_features, check=check, texts=texts, index=earlier, threads=threads
@@ -500,14 +505,22 @@ def _tell(problems: Problems, console: Console) -> None:
         console.print("\n".join(map(_printable, told.split("\n"))), markup=False, highlight=False)
 
 
-def _sample(pages: Iterable[_Item], size: int, seed: int) -> tuple[int, list[_Item]]:
-    """Return how many pages there are, and at most `size` of them, each equally likely, in order; all for 0."""
-    rng = random.Random(seed)
-    kept: dict[int, tuple[int, _Item]] = {}
-    read = 0
-    for page in pages:
-        slot = read if not size or read < size else rng.randint(0, read)
-        if not size or slot < size:
-            kept[slot] = (read, page)
-        read += 1
-    return read, [page for _, page in sorted(kept.values())]
+class _Sample(Generic[_Item]):
+    """At most so many of the items that are added, each equally likely, in order; all for 0."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self._size, self._rng = size, random.Random(seed)
+        self._kept: dict[int, tuple[int, _Item]] = {}
+        self.seen = 0
+
+    def add(self, item: _Item) -> None:
+        """Count an item, and perhaps keep it."""
+        slot = self.seen if not self._size or self.seen < self._size else self._rng.randint(0, self.seen)
+        if not self._size or slot < self._size:
+            self._kept[slot] = (self.seen, item)
+        self.seen += 1
+
+    @property
+    def kept(self) -> list[_Item]:
+        """Those that were drawn."""
+        return [item for _, item in sorted(self._kept.values(), key=itemgetter(0))]

@@ -312,8 +312,11 @@ class TestStudy:
         drawn = [0] * 20
         everything = list(map(str, range(20)))
         for seed in range(5_000):
-            read, texts = simdup.cli._sample(iter(everything), 5, seed)
-            assert read == 20
+            sample = simdup.cli._Sample[str](5, seed)
+            for text in everything:
+                sample.add(text)
+            texts = sample.kept
+            assert sample.seen == 20
             assert len(set(texts)) == 5
             assert texts == sorted(texts, key=int)
             for text in texts:
