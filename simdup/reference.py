@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
+from simdup.mask import mask
 from simdup.scheme import Scheme
 from simdup.text import encode, normalize
 from simdup.unicode import MARK, SEPARATOR, SINGLE, load
@@ -52,13 +53,15 @@ def all_pairs(values: Sequence[int], k: int) -> Iterator[tuple[int, int, int]]:
 
 def tokens(text: str, scheme: Scheme) -> list[str]:
     """The canonical tokens of a text."""
+    text = normalize(text) if scheme.normalize else text
+    text = mask(text, scheme.mask) if scheme.mask else text
     if not scheme.normalize:
         words = text.split()
         return words if scheme.unit == "word" else list("".join(words))
     kinds = load()["kind"]
     found: list[str] = []
     open_kind = SEPARATOR
-    for character in normalize(text):
+    for character in text:
         kind = int(kinds[ord(character)])
         if kind == SEPARATOR:
             open_kind = SEPARATOR

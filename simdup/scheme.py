@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from simdup.files import whole
 from simdup.idf import IdfTable
+from simdup.mask import VERSION, Noise, check_noise
 
 Unit = Literal["word", "char"]
 Weight = Literal["tf", "set", "idf"]
@@ -19,6 +20,7 @@ Hash = Literal["xxh64", "blake2b"]
 
 # How an id names the two ways to read a text. Another Unicode table would be another name.
 _NORMALIZED, _RAW = "nfkc14", "raw"
+_MASK = f"-mask{VERSION}"
 
 _LONGEST_NGRAM = 1_000
 _FORMAT = 1
@@ -45,6 +47,8 @@ class Scheme:
         Whether texts are normalised and split into words (`simdup.text`), or only split on white space.
     idf
         The table for ``weight="idf"``, from `simdup.fit_idf` or `simdup.idf_table`.
+    mask
+        Which noise does not count (`simdup.mask`): any of "counter", "date", "epoch", "hex", "jwt", "uuid".
 
     Raises
     ------
@@ -89,6 +93,7 @@ class Scheme:
     hash: Hash = "xxh64"
     normalize: bool = True
     idf: IdfTable | None = None
+    mask: tuple[Noise, ...] = ()
 
     def __post_init__(self) -> None:
         for name, choices in (("unit", get_args(Unit)), ("weight", get_args(Weight)), ("hash", get_args(Hash))):
@@ -109,28 +114,35 @@ class Scheme:
             raise TypeError(f"idf={self.idf!r}: give what simdup.fit_idf or simdup.idf_table made")
         if self.idf is not None and self.weight != "idf":
             raise ValueError(f"weight={self.weight!r} takes no idf table: say weight='idf'")
+        object.__setattr__(self, "mask", check_noise(self.mask))
 
     @property
     def id(self) -> str:
         """A short, stable string that names everything a fingerprint depends on, such as ``word3-64-tf-xxh64-nfkc14``.
 
         Equal ids mean equal fingerprints, under every Python version and platform. With ``weight="idf"`` it
-        holds a digest of the table, or ``unfitted``.
+        holds a digest of the table, or ``unfitted``; with masks their names and the version of their patterns, such
+        as ``-mask1.date.uuid``.
         """
         table = f".{self.idf.digest if self.idf else 'unfitted'}" if self.weight == "idf" else ""
         form = _NORMALIZED if self.normalize else _RAW
-        return f"{self.unit}{self.ngram}-{self.bits}-{self.weight}{table}-{self.hash}-{form}"
+        masks = ".".join((_MASK, *self.mask)) if self.mask else ""
+        return f"{self.unit}{self.ngram}-{self.bits}-{self.weight}{table}-{self.hash}-{form}{masks}"
 
     @classmethod
     def from_id(cls, text: str) -> "Scheme":
         """The scheme that an `id` names; of an idf scheme the table is not in the id, so use `save` and `load`."""
         if "-idf." in text:
             raise ValueError(f"the table of {text!r} is not in its id: keep the scheme with save, read it with load")
-        match = re.fullmatch(r"(word|char)([1-9][0-9]*)-(64|128|256)-(tf|set)-(\w+)-(\w+)", text)
-        if not match or match[6] not in (_NORMALIZED, _RAW):
-            raise ValueError(f"{text!r} is no scheme id of this version: give one such as {Scheme().id!r}")
-        unit, ngram, bits, weight, name, form = match.groups()
-        return cls(unit, int(ngram), int(bits), weight, name, form == _NORMALIZED)  # type: ignore[arg-type]
+        plain, masked, names = text.partition(f"{_MASK}.")
+        match = re.fullmatch(r"(word|char)([1-9][0-9]*)-(64|128|256)-(tf|set)-(\w+)-(\w+)", plain)
+        if match and match[6] in (_NORMALIZED, _RAW):
+            unit, ngram, bits, weight, name, form = match.groups()
+            masks = names.split(".") if masked else ()
+            scheme = cls(unit, int(ngram), int(bits), weight, name, form == _NORMALIZED, mask=masks)  # type: ignore[arg-type]
+            if scheme.id == text:
+                return scheme
+        raise ValueError(f"{text!r} is no scheme id of this version: give one such as {Scheme().id!r}")
 
     @property
     def words(self) -> int:

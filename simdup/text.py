@@ -4,7 +4,8 @@ The canonical text of a document is its tokens joined by one space. An n-gram is
 bytes, and any language can reproduce its hash. Normalisation (the default) removes invisible characters, applies
 NFKC and case folding until nothing changes, and takes as tokens the runs of letters, combining marks and
 digits; letters of scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) are one token each,
-with their marks. Without normalisation a text is split on white space, as the article does.
+with their marks. Without normalisation a text is split on white space, as the article does. Masks, if the scheme has
+any, are laid on the normalised text, before it is cut into tokens.
 
 `normalize` is the definition. The kernel reads UTF-8 once and reaches the same tokens through a table; a
 document with a character that the table cannot map alone is normalised by `normalize` first.
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from simdup import unicode
 from simdup.jit import kernel
+from simdup.mask import without_noise
 from simdup.scheme import Scheme, as_scheme
 from simdup.unicode import CODE_POINTS, EXPANDED, GROWTH, HARD, IGNORED, SEPARATOR, SINGLE, WORD
 
@@ -109,7 +111,8 @@ def normalize(text: str) -> str:
 def _tables(unit: str, normalized: bool) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """The kernel's tables, and the expansions that some of their entries point at.
 
-    The tables have shape (2, 1114112): row 0 for texts as they come, row 1 for texts normalised before.
+    The tables have shape (2, 1114112): row 0 for texts as they come, row 1 for texts normalised before. Of the unit
+    "text" the tokens are all that stands between white space: together, the text as `normalize` returns it.
     """
     points = np.arange(CODE_POINTS, dtype=np.uint32)
     if normalized:
@@ -119,15 +122,44 @@ def _tables(unit: str, normalized: bool) -> tuple[NDArray[np.uint32], NDArray[np
         kinds = np.where(way, way, kind[alone])
         kinds[np.array(unicode.IGNORED_CHARACTERS)] = IGNORED
         flags = stored["order"][alone] | stored["first"] * _FIRST | stored["second"] * _SECOND
-        first = kinds << _KIND_SHIFT | flags << _ORDER_SHIFT | written
+        first = (kinds << _KIND_SHIFT | flags << _ORDER_SHIFT | written).astype(np.uint32)
     else:
         kind, expansions = np.full(CODE_POINTS, WORD, np.uint32), np.empty(0, np.uint32)
         kind[[code for code in range(CODE_POINTS) if chr(code).isspace()]] = SEPARATOR
+    if unit == "text" and normalized:
+        kind, first, expansions = _all_but_white_space(first, expansions)
     plain = kind << _KIND_SHIFT | np.where(kind == SEPARATOR, ord(" "), points)
     tables = np.stack((first if normalized else plain, plain)).astype(np.uint32)
     if unit == "char":
         tables[tables >> _KIND_SHIFT == WORD] += np.uint32((SINGLE - WORD) << _KIND_SHIFT)
     return tables, expansions
+
+
+def _all_but_white_space(
+    entries: NDArray[np.uint32], expansions: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+    """Make words of all that stands between white space: kinds of normalised characters, entries, expansions."""
+    kinds = entries >> _KIND_SHIFT
+    entries[kinds == SINGLE] -= np.uint32((SINGLE - WORD) << _KIND_SHIFT)
+    codes = np.flatnonzero(kinds == SEPARATOR)
+    forms = np.array([chr(code) for code in codes.tolist()], object)
+    assigned = unicode.load()["assigned"][codes]
+    # All at once: no separator reacts with a letter that stands before or behind it.
+    forms[assigned] = normalize_assigned("x".join(forms[assigned])).split("x")
+    more: list[int] = []
+    normal = np.full(CODE_POINTS, WORD, np.uint32)
+    for code, form in zip(codes.tolist(), forms.tolist(), strict=True):
+        if form.isspace():
+            normal[code] = SEPARATOR
+            continue
+        kind, written = WORD, ord(form[0])
+        if len(form) > 1:
+            fits = len(form.encode()) < GROWTH * len(chr(code).encode())
+            kind, written = EXPANDED if fits else HARD, len(expansions) + len(more)
+            more += [len(form), *map(ord, form)]
+        flags = int(entries[code]) >> _ORDER_SHIFT & 0xFF
+        entries[code] = kind << _KIND_SHIFT | flags << _ORDER_SHIFT | written
+    return normal, entries, np.append(expansions, np.array(more, np.uint32))
 
 
 @kernel
@@ -258,28 +290,35 @@ def tokenize(data: Bytes, offsets: Offsets, scheme: Scheme) -> Tokens:
     offsets
         Text d is ``data[offsets[d] : offsets[d + 1]]``, shape (n + 1,).
     scheme
-        Its `unit` and `normalize` say what a token is.
+        Its `unit`, `normalize` and `mask` say what a token is.
 
     Returns
     -------
     Tokens
         The tokens of all n texts.
     """
+    tables = _tables("text" if scheme.mask else scheme.unit, scheme.normalize)
     normal = np.zeros(len(offsets) - 1, np.uint8)
-    tokens, count = _tokenize_by(normal, data, offsets, scheme)
+    tokens, count = _tokenize_by(normal, data, offsets, *tables)
     if count < 0:
         texts = [data[start:stop].tobytes() for start, stop in itertools.pairwise(offsets.tolist())]
         for text in np.flatnonzero(normal).tolist():
             texts[text] = encode(normalize(texts[text].decode("utf-8", "surrogatepass")))
-        tokens, _ = _tokenize_by(normal, *joined(texts), scheme)
+        tokens, _ = _tokenize_by(normal, *joined(texts), *tables)
+    if scheme.mask:
+        ends = tokens.starts[tokens.offsets]
+        tokens.canonical[ends[ends > 0] - 1] = ord("\n")
+        plain = without_noise(tokens.canonical[: ends[-1]], ends, scheme.mask)
+        tokens, _ = _tokenize_by(np.ones_like(normal), *plain, *_tables(scheme.unit, scheme.normalize))
     return tokens
 
 
-def _tokenize_by(normal: Bytes, data: Bytes, offsets: Offsets, scheme: Scheme) -> tuple[Tokens, int]:
+def _tokenize_by(
+    normal: Bytes, data: Bytes, offsets: Offsets, tables: NDArray[np.uint32], expansions: NDArray[np.uint32]
+) -> tuple[Tokens, int]:
     canonical = np.empty(GROWTH * len(data) + SLACK, np.uint8)
     starts = np.empty(len(data) + 2, np.int64)
     token_offsets = np.empty(len(offsets), np.int64)
-    tables, expansions = _tables(scheme.unit, scheme.normalize)
     count = _tokenize(data, offsets, normal, tables, expansions, canonical, starts, token_offsets)
     return Tokens(canonical, starts, token_offsets), count
 
