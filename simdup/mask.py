@@ -160,7 +160,7 @@ def _dates() -> list[_Choice]:
 
 
 def _counters() -> list[_Choice]:
-    number = r"([0-9]++(?:[.,'][0-9]++)*+(?: ?(?:(?:k|m|mio\.?|tsd\.?|mn)(?![a-z])|万|萬|亿|億|千))?\+?)"
+    number = r"([0-9]++(?:[.,'][0-9]++){0,4}+(?: ?(?:(?:k|m|mio\.?|tsd\.?|mn)(?![a-z])|万|萬|亿|億|千))?\+?)"
     word, word_cjk = _any(_COUNTED.split()), _any(_COUNTED_CJK.split())
     after = rf"(?: {word}(?![0-9a-z])| gefällt| ?(?:人次|次|人|条|條|个|個|篇|件|回|度)?(?:の)?{word_cjk})"
     before = (
@@ -168,7 +168,7 @@ def _counters() -> list[_Choice]:
         rf"|{word_cjk}(?:量|人数|次数|次數|回数|数|數)?[\"']? ?[:=(!]? ?[\"']?)"
     )
     return [
-        ("counter", range(1, _MANY + 1), rf"(?<![0-9][.,:/-])(?<!\$){number}(?={after})"),
+        ("counter", range(1, _MANY + 1), rf"(?<![0-9][.,:/'-])(?<!\$){number}(?={after})"),
         ("counter", (0,), rf"{before}{number}(?![0-9a-z%])(?![.,:/-][0-9])"),
     ]
 
@@ -233,9 +233,9 @@ def _candidates(data, table, lengths, places, digits):  # type: ignore[no-untype
             if run == 1:
                 second = behind >> 24
                 if second == 32:
-                    goes_on = (behind >> 16 & 0xFF) >= 0x80 or (table[behind & 0xFFFFFF] & _GOES_ON) > 0
+                    goes_on = bool((behind >> 16 & 0xFF) >= 0x80 or table[behind & 0xFFFFFF] & _GOES_ON)
                 else:  # a letter, or one of '+,-./:
-                    goes_on = second >= 97 or second == 39 or 43 <= second <= 47 or second == 58
+                    goes_on = bool(second >= 97 or second == 39 or 43 <= second <= 47 or second == 58)
             # A number of fewer than ten digits is nothing by itself.
             likely = bool(lengths[min(run, _MANY)]) and (goes_on or run >= 10)
         else:
