@@ -6,6 +6,7 @@ from simdup.hamming import Pairs, all_pairs, distance
 from simdup.idf import IdfTable
 from simdup.index import Index
 from simdup.join import Join, near_pairs
+from simdup.mask import mask
 from simdup.scheme import ARTICLE, Scheme
 from simdup.similarity import verify
 from simdup.text import normalize, tokens
@@ -27,6 +28,7 @@ __all__ = [
     "fingerprint_features",
     "fit_idf",
     "idf_table",
+    "mask",
     "near_pairs",
     "normalize",
     "tokens",

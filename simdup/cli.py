@@ -23,6 +23,7 @@ from simdup.fields import Batch
 from simdup.files import whole
 from simdup.hamming import check_k
 from simdup.index import Index
+from simdup.mask import NOISE
 from simdup.pages import TEXTS, Page, Problems, read_pages
 from simdup.records import open_records
 from simdup.scheme import Hash, Unit, Weight
@@ -189,6 +190,9 @@ _Bits = Annotated[int, typer.Option(help="Width of the fingerprint: 64, 128 or 2
 _Weight = Annotated[Weight, typer.Option(help="tf: as often as it occurs; set: once; idf: fitted on these pages.")]
 _Hash = Annotated[Hash, typer.Option("--hash", help="Hash of the features.")]
 _Normalize = Annotated[bool, typer.Option("--normalize/--raw", help="Normalise, or only split on white space.")]
+_Mask = Annotated[
+    str, typer.Option(metavar="NOISE,...", help=f"Noise that does not count: all, or some of {', '.join(NOISE)}.")
+]
 _Budget = typer.Option(min=0, max=1e6, help="False pairs allowed among a million pairs of unrelated pages.")
 _Threads = Annotated[int, typer.Option(min=1, help="Threads that work at once.")]
 _JSON = typer.Option("--json", metavar="FILE", help="Write everything to this file too; - prints it instead of tables.")
@@ -258,6 +262,7 @@ def study(
     weight: _Weight = _DEFAULT.weight,
     hash_: _Hash = _DEFAULT.hash,
     normalize: _Normalize = True,
+    mask: _Mask = "",
     template: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Text to put before every page as well.")
     ] = None,
@@ -282,7 +287,7 @@ def study(
     json_file: Annotated[str | None, _JSON] = None,
 ) -> None:
     """Edit copies of your pages, measure how far they move, and advise a threshold."""
-    scheme = Scheme(unit, ngram, bits, weight, hash_, normalize)
+    scheme = Scheme(unit, ngram, bits, weight, hash_, normalize, mask=_noise(mask))
     chosen = [Edit.parse(text) for text in edits.split(",")]
     inputs = [*pages, os.fspath(template)] if template else pages
     if inputs.count("-") > 1:
@@ -396,11 +401,12 @@ def dedup(
     weight: _Weight = _DEFAULT.weight,
     hash_: _Hash = _DEFAULT.hash,
     normalize: _Normalize = True,
+    mask: _Mask = "",
     threads: _Threads = 1,
     json_file: Annotated[str | None, _JSON] = None,
 ) -> None:
     """Keep one of the pages that say the same. Pages without text are kept."""
-    scheme = Scheme(unit, ngram, bits, weight, hash_, normalize)
+    scheme = Scheme(unit, ngram, bits, weight, hash_, normalize, mask=_noise(mask))
     if scheme_file and scheme != _DEFAULT:
         raise ValueError("--scheme says what the options of a scheme say too: give one or the other")
     if k is not None and false_per_million is not None:
@@ -482,6 +488,10 @@ def dedup(
     _tell(records.problems, console)
     console.print(report.dedup_table(counts, by_chance))
     console.print(report.dedup_threshold(scheme, k, len(decision.units), threshold, most), highlight=False)
+
+
+def _noise(names: str) -> tuple[Any, ...]:
+    return NOISE if names == "all" else tuple(map(str.strip, names.split(","))) if names else ()
 
 
 def _template(path: Path) -> str:

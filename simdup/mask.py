@@ -11,6 +11,9 @@ part. It knows ASCII letters in either case, others as the default normalisation
 - hex: 32 hexadecimal digits or more, letters and figures both.
 - jwt, uuid: as they are defined, but for one without a figure near its start.
 - counter: a number at a word such as views or comments, in English, German, Chinese and Japanese.
+
+With all masks, fingerprinting takes 1.6 times as long on text without figures, 2 to 3 times on English prose and
+licences and on Chinese, 7 on pages dense with dates and 9 on logs (one thread, two-core Xeon).
 """
 
 import functools
@@ -103,13 +106,13 @@ def _dates() -> list[_Choice]:
     name, zones, half_cjk = rf"{_any(_MONTHS.split())}\.?", _any(_ZONES.split()), f"(?:{_any(_HALVES.split())} ?)"
 
     # Times.
-    offset = rf"[+-][0-2][0-9]:?{sixty}"
+    offset = rf"[+-](?:0[0-9]|1[0-4]):?{sixty}"
     zone = (
-        rf"(?:(?: ?(?:(?:utc|gmt) ?[+-][0-9]{{1,2}}(?::?{sixty})?|{offset}|{zones})|[+-][0-2][0-9])(?![0-9a-z])"
+        rf"(?:(?: ?(?:(?:utc|gmt) ?[+-][0-9]{{1,2}}(?::?{sixty})?|{offset}|{zones})(?![0-9a-z]))"
         rf"(?: \((?:{zones}|[a-z]{{3,20}}(?: [a-z]{{3,20}}){{0,3}} time)\))?)"
     )
     fraction = "(?:[.,][0-9]{1,9})?"
-    seconds = rf"(?::(?:{sixty}|60){fraction})"
+    seconds = rf"(?::(?:{sixty}|60){fraction}(?:[+-](?:0[0-9]|1[0-4])(?![0-9a-z:]))?)"
     half, unit = r"(?: ?[ap]\.? ?m(?![0-9a-z])\.?)", "(?:(?: uhr| ?h)(?![0-9a-z]))"
     clock_cjk = rf"{hour} ?(?:时|時|点|點|시) ?(?:{sixty}|[0-9]) ?(?:分|분)(?: ?(?:{sixty}|[0-9]) ?(?:秒|초))?"
     clock = rf"(?:{half_cjk}?(?:{hour}[:h]{sixty}{seconds}?{half}?{unit}?{zone}?|{clock_cjk}))"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from simdup import ARTICLE, Scheme, idf_table, normalize, reference
+from simdup.mask import NOISE
 from simdup.text import encode
 from simdup.unicode import load
 
@@ -24,6 +25,8 @@ FILE = pathlib.Path(__file__).with_name("golden.json")
 
 TABLE = {"the": 0.0, "page": 2.5, "a": 0.125, "of": 0.3, "the page": 1.7, "中": 3.0, "c a f": 0.9, "unsere": 1e-6}
 UNSEEN = 1.1
+
+UUID = "550e8400-E29B-41d4-a716-446655440000"
 
 TEXTS = [
     "",
@@ -53,6 +56,8 @@ TEXTS = [
     "lone \ud800 half a\udfffb and nul\x00byte",
     f"{'w' * 65} {'x' * 129} {'ä' * 130} {'語' * 22} end",
     "Ⅷ ½ ℃ ㌔ ① ﷺ Å K Ω",
+    f"Thu, 03 Dec 2026 09:03:26 GMT\u00a0id={UUID} at 1764752606, 1,234 views, $12.99 in 2026",
+    f"２０２６年１２月３日（木）１４：０５　閲覧数：１２　{UUID[:8] * 4}, le 3 de\u0301cembre 2026 à 14h05",
 ]
 
 
@@ -64,6 +69,7 @@ def schemes() -> list[Scheme]:
         chosen.append(Scheme(unit, ngram, bits, weight, name, normalize=place % 5 != 1))  # type: ignore[arg-type]
     chosen += [Scheme("char", 5, 64, "tf"), Scheme("char", 3, 128, "set", "blake2b", normalize=False)]
     chosen += [Scheme("word", 2, 256, "tf", "blake2b", normalize=False), Scheme("word", 1, 64, "set")]
+    chosen += [Scheme(mask=NOISE), Scheme("word", 1, 64, "tf", "blake2b", normalize=False, mask=("date", "hex"))]
     chosen += [Scheme("word", 1, 64, "idf"), Scheme("char", 2, 64, "tf", "xxh64", normalize=False)]
     return [idf_table(TABLE, scheme, UNSEEN) if scheme.weight == "idf" else scheme for scheme in chosen]
 
@@ -87,7 +93,8 @@ def make() -> dict[str, Any]:
         vectors[scheme.id] = {
             "options": {
                 name: getattr(scheme, name) for name in ("unit", "ngram", "bits", "weight", "hash", "normalize")
-            },
+            }
+            | ({"mask": list(scheme.mask)} if scheme.mask else {}),
             "hex": [f"{value:0{scheme.bits // 4}x}" for value, _ in values],
             "features": [count for _, count in values],
         }

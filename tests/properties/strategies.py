@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simdup import Scheme, fit_idf, idf_table
 from simdup.fingerprint import Words
+from simdup.mask import Noise
 from simdup.unicode import load
 
 NGRAMS = (1, 2, 3, 4, 5)
@@ -111,6 +112,7 @@ def schemes(
     weights: Sequence[str] = ("tf", "set", "idf"),
     hashes: Sequence[str] = ("xxh64", "blake2b"),
     normalize: Sequence[bool] = (True, False),
+    masks: Sequence[tuple[Noise, ...]] = ((),),
 ) -> Scheme:
     """Any scheme; of an idf scheme, with a fitted or a given table."""
     weight = draw(st.sampled_from(weights))
@@ -120,6 +122,7 @@ def schemes(
         "bits": draw(st.sampled_from(bits)),
         "hash": draw(st.sampled_from(hashes)),
         "normalize": draw(st.sampled_from(normalize)),
+        "mask": draw(st.sampled_from(masks)),
     }
     if weight != "idf":
         return Scheme(weight=weight, **options)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simdup import Scheme, fingerprint, idf_table, normalize, reference, unicode
+from simdup.mask import NOISE
 from tests.properties import make_golden, make_unicode
 
 GOLDEN: dict[str, Any] = json.loads(make_golden.FILE.read_text("ascii"))
@@ -53,6 +54,7 @@ def test_the_vectors_meet_every_option() -> None:
         "normalize": {True, False},
     }.items():
         assert {kind[name] for kind in options} == expected
+    assert {noise for kind in options for noise in kind.get("mask", ())} == set(NOISE)
     assert len(options) >= 24
 
 
