@@ -23,6 +23,7 @@ import simdup
 import simdup.cli
 import simdup.study.reproduce
 from simdup import Scheme, fit_idf
+from simdup.mask import NOISE
 from simdup.study.corpus import article_corpus
 from simdup.study.edits import Edit
 from simdup.study.experiment import experiment
@@ -252,14 +253,16 @@ class TestStudy:
             (["--weight", "idf"], Scheme(weight="idf")),
             (["--hash", "blake2b"], Scheme(hash="blake2b")),
             (["--raw"], Scheme(normalize=False)),
+            (["--mask", "date, counter"], Scheme(mask=("counter", "date"))),
+            (["--mask", "all"], Scheme(mask=NOISE)),
             (["--unit", "char", "--ngram", "4", "--bits", "64", "--weight", "set", "--hash", "blake2b", "--raw"],
              Scheme("char", 4, 64, "set", "blake2b", normalize=False)),
         ],
         ids=lambda value: value.id if isinstance(value, Scheme) else " ".join(value),
     )  # fmt: skip
     def test_options_of_the_scheme(self, run: Run, pages: Path, options: list[str], scheme: Scheme) -> None:
-        # The weights must differ from word to word, and in writing: a repeated word, a capital, a comma.
-        texts = [f"the the the The, {text} {text[:60]} menu" for text in PAGES]
+        # The weights must differ from word to word, and in writing: a repeated word, a capital, a comma, a time.
+        texts = [f"the the the The, {text} {text[:60]} menu 14:{row + 10}" for row, text in enumerate(PAGES)]
         pages.write_bytes(json_lines(texts))
         ran = run("study", pages, *options, "--json", "-")
         assert ran.code == 0, ran.err
@@ -511,6 +514,8 @@ class TestBadInput:
             ("pages.jsonl --bits wide", ["--bits"]),
             ("pages.jsonl --weight bm25", ["bm25", "tf"]),
             ("pages.jsonl --hash md5", ["md5", "xxh64"]),
+            ("pages.jsonl --mask date,year", ["mask 'year': choose among counter, date"]),
+            ("pages.jsonl --mask date,", ["mask '': choose among"]),
             ("pages.jsonl --unit sentence", ["sentence", "word"]),
             ("pages.jsonl --ngram 0", ["ngram=0"]),
             ("pages.jsonl --ngram -1", ["ngram=-1"]),

@@ -94,6 +94,7 @@ class TestKept:
             ("--bits 64 --weight set", Scheme(bits=64, weight="set")),
             ("--hash blake2b --raw", Scheme(hash="blake2b", normalize=False)),
             ("--weight idf", fit_idf(TEXTS, Scheme())),
+            ("--mask uuid,date", Scheme(mask=("date", "uuid"))),
         ],
     )
     def test_options_of_the_scheme(self, run: Run, options: str, scheme: Scheme) -> None:
