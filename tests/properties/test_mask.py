@@ -176,7 +176,8 @@ _PARTS = """
 2026 1999 12 03 3 1 31 0 00 7 1764752606 1764752606123 20261203 T Z z + - / . : , ( ) " ' = % $ h m am pm utc gmt
 +01:00 -0500 … ： ／ － ２ 年 月 日 时 時 分 秒 년 월 일 시 분 曜日 星期
 の 件 次 条 量 数 万 k 0x ab dead
-eyJ eyJhbGci a1b2c3d4 550e8400 e29b at um de den st th º г Uhr é ß ж foo isbn viewed count \u0301 \u200b \ud800 ½ ㋋ ㏪ İ I \x00
+eyJ eyJhbGci a1b2c3d4 550e8400 e29b at um de den st th º г Uhr é ß ж foo isbn viewed count
+\u0301 \u200b \ud800 ½ ㋋ ㏪ İ I \x00
 """
 _parts = st.one_of(
     st.sampled_from([*_PARTS.split(), "\u00a0", "\u3000", "\n"]),
