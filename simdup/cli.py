@@ -33,6 +33,7 @@ from simdup.study.edits import KINDS, USUAL, Edit
 from simdup.study.experiment import LEAST_SAME, SAME, experiment
 from simdup.study.reproduce import counted
 from simdup.study.reproduce import reproduce as reproduce_figures
+from simdup.templates import Templates, fit_templates
 
 _Item = TypeVar("_Item")
 
@@ -190,6 +191,9 @@ _Bits = Annotated[int, typer.Option(help="Width of the fingerprint: 64, 128 or 2
 _Weight = Annotated[Weight, typer.Option(help="tf: as often as it occurs; set: once; idf: fitted on these pages.")]
 _Hash = Annotated[Hash, typer.Option("--hash", help="Hash of the features.")]
 _Normalize = Annotated[bool, typer.Option("--normalize/--raw", help="Normalise, or only split on white space.")]
+_Cut = Annotated[
+    bool, typer.Option("--cut-templates", help="Cut out what stands on many pages of a site (a host in WARC files).")
+]
 _Mask = Annotated[
     str, typer.Option(metavar="NOISE,...", help=f"Noise that does not count: all, or some of {', '.join(NOISE)}.")
 ]
@@ -263,6 +267,7 @@ def study(
     hash_: _Hash = _DEFAULT.hash,
     normalize: _Normalize = True,
     mask: _Mask = "",
+    cut_templates: _Cut = False,
     template: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Text to put before every page as well.")
     ] = None,
@@ -297,13 +302,19 @@ def study(
     conditions = {"as they are": None} | ({"with template": prefix} if prefix else {})
     saved = whole(save_scheme) if save_scheme else contextlib.nullcontext()
     with _json_file(json_file) as content, saved as scheme_file:
-        problems, drawn = Problems(), _Sample[tuple[str, str]](sample, seed)
+        problems, drawn = Problems(), _Sample[tuple[str, str, str | None]](sample, seed)
         with _bar() as bar:
             for page in bar.track(_readable(read_pages(pages, text_field), problems), description="pages read"):
                 drawn.add(page)
         read, studied = drawn.seen, drawn.kept
+        texts = [text for _, text, _ in studied]
+        written = sum(map(len, texts))
+        if cut_templates:
+            sites = [site for _, _, site in studied]
+            texts = list(fit_templates(texts, sites).remove(texts, sites))
+        cut = report.share_cut(written, sum(map(len, texts)))
         with _steps(len(chosen) + len(conditions) + 2) as step:
-            trial = experiment([text for _, text in studied], chosen, seed, same, step)
+            trial = experiment(texts, chosen, seed, same, step)
             found = {}
             for name, text in conditions.items():
                 step(f"distances {name}")
@@ -312,7 +323,7 @@ def study(
             jaccard = trial.jaccard()
         measured = {name: condition.measurement for name, condition in found.items()}
         advised = {name: measurement.advise(max_false_per_million) for name, measurement in measured.items()}
-        ids = [name for name, _ in studied]
+        ids = [name for name, _, _ in studied]
         content |= {
             "scheme": found["as they are"].scheme.id,
             "edits": [edit.name for edit in chosen],
@@ -321,6 +332,7 @@ def study(
             "max_false_per_million": max_false_per_million,
             "pages": read,
             "studied": len(studied),
+            "share_cut": cut,
             "problems": report.problems_json(problems),
             "same_before": len(trial.same),
             "conditions": {
@@ -333,6 +345,8 @@ def study(
         return
     console = _Console()
     _tell(problems, console)
+    if cut_templates:
+        console.print(f"Templates cut: {report.percent(cut)} of the text.", highlight=False)
     console.print(f"{len(studied):,} of {report.many(read, 'page')}, scheme {content['scheme']}", highlight=False)
     if same_before := len(trial.same):
         console.print(
@@ -402,6 +416,7 @@ def dedup(
     hash_: _Hash = _DEFAULT.hash,
     normalize: _Normalize = True,
     mask: _Mask = "",
+    cut_templates: _Cut = False,
     threads: _Threads = 1,
     json_file: Annotated[str | None, _JSON] = None,
 ) -> None:
@@ -434,10 +449,17 @@ def dedup(
             )
         bar = stack.enter_context(_bar())
         sample = _Sample[str](_SAMPLE, 0)
+        templates: Templates | None = None
+        written = left = 0
 
         def batches(*, sampled: bool = False) -> Iterator[Batch]:
+            nonlocal written, left
             task = bar.add_task("pages read", total=None)
             for batch in records.batches():
+                if templates:
+                    texts, sites = zip(*batch.with_sites(), strict=True) if len(batch.texts) else ((), ())
+                    batch = batch._replace(texts=list(templates.remove(texts, sites)))
+                    written, left = written + sum(map(len, texts)), left + sum(map(len, batch.texts))
                 for text in batch.as_list() if sampled else ():
                     sample.add(text)
                 yield batch
@@ -450,6 +472,9 @@ def dedup(
         def texts() -> Iterator[str]:
             return (text for batch in batches() for text in batch.as_list())
 
+        if cut_templates:
+            some, same = itertools.tee(page for batch in batches() for page in batch.with_sites())
+            templates = fit_templates((text for text, _ in some), (site for _, site in same))
         if scheme.weight == "idf" and scheme.idf is None:
             scheme = fit_idf(texts(), scheme)
         earlier = stack.enter_context(Index(k, scheme, index)) if index and k is not None else None
@@ -478,6 +503,7 @@ def dedup(
             "k": k,
             "advice": report.threshold_json(threshold) if threshold else None,
             "false_pairs_at_most": most,
+            "share_cut": report.share_cut(written, left),
             **{name.replace(" ", "_"): count for name, count in counts.items()},
             "false_pairs_by_chance": by_chance,
             "problems": report.problems_json(records.problems),
@@ -486,6 +512,8 @@ def dedup(
         return
     console = _Console(stderr=output == "-")
     _tell(records.problems, console)
+    if cut_templates:
+        console.print(f"Templates cut: {report.percent(content['share_cut'])} of the text.", highlight=False)
     console.print(report.dedup_table(counts, by_chance))
     console.print(report.dedup_threshold(scheme, k, len(decision.units), threshold, most), highlight=False)
 
@@ -495,19 +523,19 @@ def _noise(names: str) -> tuple[Any, ...]:
 
 
 def _template(path: Path) -> str:
-    texts = [text for _, text in _readable(read_pages([path]), Problems())]
+    texts = [text for _, text, _ in _readable(read_pages([path]), Problems())]
     if len(texts) != 1 or not tokens(texts[0], _DEFAULT):
         raise ValueError(f"{path}: a template is one text with at least a word in it")
     return texts[0]
 
 
-def _readable(pages: Iterable[Page], problems: Problems) -> Iterator[tuple[str, str]]:
-    """The ids and texts of the pages that have one."""
+def _readable(pages: Iterable[Page], problems: Problems) -> Iterator[tuple[str, str, str | None]]:
+    """The ids, texts and sites of the pages that have a text."""
     for page in pages:
         for problem in page.problems:
             problems.add(page.id, problem, left_out=page.text is None)
         if page.text is not None:
-            yield page.id, page.text
+            yield page.id, page.text, page.site
 
 
 def _tell(problems: Problems, console: Console) -> None:

@@ -1,8 +1,9 @@
 """What readers of records share: batches of them, and what their fields must be."""
 
+import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,6 +23,12 @@ class Batch(NamedTuple):
     """By number: what is wrong with a record that could not be read, and so has no text, or with another."""
     names: Mapping[int, str] = MappingProxyType({})
     """By number: what a record is called besides, readable or not, if it is."""
+    sites: list[str | None] | None = None
+    """The site that each text is of, if that is known."""
+
+    def with_sites(self) -> Iterator[tuple[str, str | None]]:
+        """The texts as strings, each with its site."""
+        return zip(self.as_list(), self.sites or itertools.repeat(None), strict=False)
 
     def as_list(self) -> list[str]:
         """The texts as strings."""

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ _ENDINGS: dict[Kind, tuple[str, ...]] = {
 }
 _GIVE = "give .jsonl, .ndjson, .warc, .wet (all of them also .gz), .parquet, .txt, .html or a folder"
 _SOME_PAGES = 256
+_HOST = re.compile(r"[a-zA-Z][\w+.-]*://([^/?#]*)", re.ASCII)
 _EXAMPLES = 20
 
 
@@ -36,6 +38,8 @@ class Page(NamedTuple):
     text: str | None
     """None if it cannot be read."""
     problems: tuple[str, ...] = ()
+    site: str | None = None
+    """The host that a WARC file says it is from."""
 
 
 class Problems:
@@ -102,10 +106,13 @@ def read_pages(paths: Iterable[str | os.PathLike[str]], text_field: str = "text"
             kind = kind_of(path)
             for file in files_of(path):
                 for numbers, batch in read_file(file, kind, text_field):
-                    texts = dict(zip(numbers, batch.as_list(), strict=True))
+                    texts = dict(zip(numbers, batch.with_sites(), strict=True))
                     for number in sorted({**texts, **batch.problems}):
-                        text, what = texts.get(number), batch.problems.get(number)
-                        page = Page(place(file, kind, number, batch.names.get(number)), text, (what,) if what else ())
+                        text, site = texts.get(number, (None, None))
+                        what = batch.problems.get(number)
+                        page = Page(
+                            place(file, kind, number, batch.names.get(number)), text, (what,) if what else (), site
+                        )
                         if what:
                             problems.add(page.id, what, left_out=text is None)
                         read += text is not None
@@ -212,4 +219,7 @@ def _warc_pages(file: str) -> Iterator[tuple[Sequence[int], Batch]]:
         pages = [page for page in some if page.text is not None]
         problems = {page.number: page.problem for page in some if page.problem}
         texts = [cast("str", page.text) for page in pages]
-        yield [page.number for page in pages], Batch(texts, None, problems, {page.number: page.url for page in some})
+        names = {page.number: page.url for page in some}
+        hosts = [_HOST.match(page.url) for page in pages]
+        sites = [host and host[1].lower() for host in hosts]
+        yield [page.number for page in pages], Batch(texts, None, problems, names, sites)

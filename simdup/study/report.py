@@ -48,6 +48,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def share_cut(before: int, after: int) -> float:
+    """Which share of so many characters is gone."""
+    return 1 - after / before if before else 0.0
+
+
 def problems_told(problems: Problems) -> str:
     """What was wrong with records, in lines."""
     lines = [f"{many(count, 'page')}: {what}." for what, count in problems.unusual.items()]

@@ -448,6 +448,20 @@ class TestStudy:
         assert problems["examples"][0]["place"] == "standard input, line 3"
         assert problems["examples"][0]["problem"].startswith("broken JSON: ")
 
+    def test_templates_are_cut(self, run: Run, tmp_path: Path) -> None:
+        """As if they had not been there: the same distances, and which share of the text they were."""
+        menu = " ".join(f"menu{number}" for number in range(40))
+        plain, whole = tmp_path / "plain.jsonl", tmp_path / "whole.jsonl"
+        plain.write_bytes(json_lines(PAGES))
+        whole.write_bytes(json_lines([f"{menu} {text} © {menu}" for text in PAGES]))
+        cut = run("study", whole, "--cut-templates", "--json", "-")
+        assert cut.conditions == run("study", plain, "--json", "-").conditions
+        assert cut.conditions != run("study", whole, "--json", "-").conditions
+        shorter = 1 - sum(map(len, PAGES)) / sum(len(f"{menu} {text} © {menu}") for text in PAGES)
+        assert cut.json["share_cut"] == pytest.approx(shorter, abs=0.001)
+        line = f"Templates cut: {100 * cut.json['share_cut']:.1f} % of the text."
+        assert line in run("study", whole, "--cut-templates").out
+
     def test_that_all_text_was_taken_is_reported(self, run: Run, tmp_path: Path) -> None:
         for number, text in enumerate(make_pages(24)):
             links = "".join(f"<a href=x>{word}</a> " for word in text.split())

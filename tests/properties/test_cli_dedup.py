@@ -178,6 +178,23 @@ class TestKinds:
             row["representative"] for row in clusters if row["page"].endswith("(http://b/0)")
         }
 
+    def test_templates_are_cut_host_by_host(self, run: Run) -> None:
+        """Two hosts with templates of their own and the same pages; alone, none of them is a template."""
+        menus = {host: " ".join(f"{host}{number}" for number in range(300)) for host in "ab"}
+        twins = [
+            response(f"http://{host.upper()}/{row}", f"<p>{menus[host]}<p>{text}</p>".encode())
+            for host in "ab"
+            for row, text in enumerate(TEXTS[:9])
+        ]
+        warc(Path("a.warc"), twins)
+        for options, kept in ((["--cut-templates"], 9), ([], 18)):
+            ran = run("dedup", "a.warc", "-o", "kept.warc", "--k", "3", "--json", "-", *options)
+            assert ran.json["kept"] == kept
+            assert (0.7 < ran.json["share_cut"] < 0.8) == bool(options)
+        ran = run("dedup", "a.warc", "-o", "kept.warc", "--k", "3", "--cut-templates")
+        assert ran.out.startswith("Templates cut: 7")
+        assert Path("kept.warc").read_bytes() == b"".join(twins[:9])
+
     def test_compressed_lines(self, run: Run) -> None:
         Path("pages.jsonl.gz").write_bytes(gzip.compress(lines() + b"{"))
         for name in ("kept.jsonl", "kept.jsonl.gz"):

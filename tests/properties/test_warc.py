@@ -90,7 +90,7 @@ class TestPages:
         path = warc(tmp_path / f"a.{ending}", RECORDS)
         assert list(read_warc(path)) == [Found(n + 3, f"http://example.org/{n}", text(n), "") for n in range(4)]
         assert list(read_pages([path])) == [
-            Page(f"{path}, record {n + 3} (http://example.org/{n})", text(n)) for n in range(4)
+            Page(f"{path}, record {n + 3} (http://example.org/{n})", text(n), (), "example.org") for n in range(4)
         ]
 
     def test_compressed_as_a_whole(self, tmp_path: Path) -> None:
