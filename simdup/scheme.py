@@ -57,39 +57,29 @@ class Scheme:
 
     Notes
     -----
-    The defaults rest on the article's synthetic corpus at seeds 39 to 50 (12 corpora), by the best recall that no
-    false pair among 279,975 spoils, mean over the corpora in per cent, text only / with the site template:
+    The defaults are what finds most near-duplicates of real pages before the first false pair, in English, German,
+    Chinese and Japanese: docs/defaults.md has the measurements. Mean recall in per cent over eleven collections, of
+    main text, 64 / 128 / 256 bits:
 
-    ============  ===========  ===========  ===========
-    features, tf  64 bits      128 bits     256 bits
-    ============  ===========  ===========  ===========
-    words         46.2 / 0     78.1 / 30.9  98.4 / 82.3
-    word 2-grams  74.4 / 39.4  97.2 / 73.6  100 / 95.3
-    word 3-grams  64.1 / 30.2  86.6 / 62.2  99.1 / 82.3
-    word 4-grams  56.1 / 27.3  74.4 / 54.9  93.6 / 73.0
-    ============  ===========  ===========  ===========
+    ============  ===================  ===================  ===================
+    features      tf                   set                  idf
+    ============  ===================  ===================  ===================
+    words         81.6 / 94.6 / 97.9   94.1 / 98.6 / 99.4   75.9 / 80.6 / 84.2
+    word 2-grams  94.6 / 98.3 / 98.7   97.8 / 99.5 / 99.6   96.6 / 98.2 / 98.5
+    word 3-grams  95.8 / 98.4 / 98.9   98.4 / 99.5 / 99.6   97.8 / 99.5 / 99.6
+    word 4-grams  94.3 / 97.6 / 99.1   97.8 / 99.5 / 99.6   96.6 / 99.1 / 99.6
+    ============  ===================  ===================  ===================
 
-    2-grams were best at every width, and 128 bits is the first that finds more than 95 % of the edited pages.
-    "set" was within 2 points of "tf" for 2-grams; "idf" needs a fitted table. XXH64 is the faster hash.
-
-    Real texts do not agree among themselves: 500 of each by ``simdup study --sample 500 --same 0.6``, recall of all
-    edits in per cent within one false pair per million, 128 bits, word 1-, 2- and 3-grams:
-
-    ======================  ============  ============  ============
-    texts                   tf            set           idf
-    ======================  ============  ============  ============
-    Debian copyright files  38 / 43 / 33  47 / 50 / 45  74 / 41 / 50
-    manual pages            77 / 56 / 56  32 / 34 / 50   8 / 15 / 51
-    documentation, READMEs  11 / 11 / 10  37 / 62 / 53  27 /  9 /  5
-    ======================  ============  ============  ============
-
-    So measure your own before you choose.
+    2-grams keep more of it than 3-grams under one threshold for all collections, and on the article's synthetic
+    corpus; 256 bits give at most 2 points more. "idf" needs a fitted table, and is best where a site's template
+    stays in the text. "tf" is better where unrelated pages share half of their phrases and differ in what they
+    repeat, such as manual pages. XXH64 is the faster hash. Measure your own pages before you choose: `simdup study`.
     """
 
     unit: Unit = "word"
     ngram: int = 2
     bits: int = 128
-    weight: Weight = "tf"
+    weight: Weight = "set"
     hash: Hash = "xxh64"
     normalize: bool = True
     idf: IdfTable | None = None

@@ -18,7 +18,7 @@ from simdup.study.edits import replaced
 from simdup.study.measure import CONFIDENCE, Measurement, measure
 
 ALL, DRAWN, ROUNDS = 3_000, 200, 200
-SCHEME = Scheme("word", 1, 64)
+SCHEME = Scheme("word", 1, 64, "tf")
 
 
 @functools.cache

@@ -34,7 +34,7 @@ def measurement(fingerprints: Fingerprints) -> Measurement:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "k"), [(ARTICLE, 7), (Scheme("word", 1, 64), 7), (Scheme("word", 2, 64), 12)], ids=str
+    ("scheme", "k"), [(ARTICLE, 7), (Scheme("word", 1, 64, "tf"), 7), (Scheme("word", 2, 64, "tf"), 12)], ids=str
 )
 def test_it_lies_above_the_truth_but_not_far(scheme: Scheme, k: int) -> None:
     pairs = PAGES * (PAGES - 1) / 2

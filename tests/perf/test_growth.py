@@ -16,7 +16,7 @@ from conftest import SPEEDS, Speed
 from simdup import Scheme, all_pairs, batches, fingerprint, fit_idf, near_pairs
 from tests.perf.conftest import documents, planted
 
-WORDS = Scheme("word", 1, 64)
+WORDS = Scheme("word", 1, 64, "tf")
 
 
 def slope(jobs: dict[int, Callable[[], Any]], rounds: int = 7) -> float:

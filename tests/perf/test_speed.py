@@ -25,7 +25,7 @@ from tests.perf.conftest import FLOORS, Race, documents, planted
 
 YARDSTICK_DOCUMENTS = 20
 DOCUMENTS = 1_000
-WORDS = Scheme("word", 1, 64)
+WORDS = Scheme("word", 1, 64, "tf")
 
 SCHEMES = {
     "words_xxh64": WORDS,

@@ -63,13 +63,14 @@ TEXTS = [
 
 def schemes() -> list[Scheme]:
     """Each value of each option, and the shorter n-grams with each."""
-    chosen = [ARTICLE, Scheme("word", 1, 64), Scheme("word", 2, 128), Scheme("word", 3, 64)]
+    chosen = [ARTICLE, Scheme("word", 1, 64, "tf"), Scheme("word", 2, 128, "tf"), Scheme("word", 3, 64, "tf"), Scheme()]
     for place, (bits, weight, name) in enumerate(product((64, 128, 256), ("tf", "set", "idf"), ("xxh64", "blake2b"))):
         unit, ngram = ("word", "char")[place % 4 == 3], (1, 2, 3, 5)[place // 2 % 4]
         chosen.append(Scheme(unit, ngram, bits, weight, name, normalize=place % 5 != 1))  # type: ignore[arg-type]
     chosen += [Scheme("char", 5, 64, "tf"), Scheme("char", 3, 128, "set", "blake2b", normalize=False)]
     chosen += [Scheme("word", 2, 256, "tf", "blake2b", normalize=False), Scheme("word", 1, 64, "set")]
-    chosen += [Scheme(mask=NOISE), Scheme("word", 1, 64, "tf", "blake2b", normalize=False, mask=("date", "hex"))]
+    chosen += [Scheme(mask=NOISE), Scheme("word", 2, 128, "tf", mask=NOISE)]
+    chosen += [Scheme("word", 1, 64, "tf", "blake2b", normalize=False, mask=("date", "hex"))]
     chosen += [Scheme("word", 1, 64, "idf"), Scheme("char", 2, 64, "tf", "xxh64", normalize=False)]
     return [idf_table(TABLE, scheme, UNSEEN) if scheme.weight == "idf" else scheme for scheme in chosen]
 

@@ -22,7 +22,7 @@ from tests.properties import strategies as some
 module = importlib.import_module("simdup.batches")
 fingerprints = importlib.import_module("simdup.fingerprint")
 
-WORD = Scheme("word", 1, 64)
+WORD = Scheme("word", 1, 64, "tf")
 TEXTS = [" ".join(some.PIECES[at : at + 7]) for at in range(0, len(some.PIECES), 3)]
 TEXTS = [*TEXTS, "", "a", "", "", "x " * 300, "", "last"]
 

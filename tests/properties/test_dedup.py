@@ -19,7 +19,7 @@ from simdup.fields import Batch
 from simdup.index import Index
 from tests.properties import strategies as some
 
-SCHEME = Scheme(ngram=1, bits=64)
+SCHEME = Scheme("word", 1, 64, "tf")
 
 near_texts = st.lists(
     st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "!"]), max_size=9).map(" ".join), max_size=14

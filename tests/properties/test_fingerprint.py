@@ -34,7 +34,7 @@ from simdup import (
 from simdup.fingerprint import _MULTIPLIER, _different
 from tests.properties import strategies as some
 
-WORD = Scheme("word", 1, 64)
+WORD = Scheme("word", 1, 64, "tf")
 ALL = [
     Scheme(unit, ngram, bits, weight, name, form)  # type: ignore[arg-type]
     for unit, ngram, bits, weight, name, form in product(

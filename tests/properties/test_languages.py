@@ -20,7 +20,7 @@ from simdup import Scheme, distance, fingerprint, tokens
 from simdup.study.edits import Edit, sentences, vocabulary, words
 from tests.properties.test_text import FORMS
 
-WORD = Scheme("word", 1, 64)
+WORD = Scheme("word", 1, 64, "tf")
 LANGUAGES = tomllib.loads(pathlib.Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
 UNSPACED = {"Chinese", "Japanese", "Thai"}
 PAGES = {

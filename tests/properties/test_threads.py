@@ -11,7 +11,7 @@ from numba.core.dispatcher import Dispatcher
 import simdup
 from simdup import Scheme, fingerprint
 
-WORD = Scheme("word", 1, 64)
+WORD = Scheme("word", 1, 64, "tf")
 
 
 def kernels() -> dict[str, Dispatcher]:

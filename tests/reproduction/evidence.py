@@ -14,7 +14,7 @@ from tests.reproduction.corpora import Corpus, Page, pages_of, truth_of
 from tests.statistics import mean_interval, share_interval
 
 THRESHOLDS = (3, 6, 10)
-GRAMS, WORDS = Scheme("word", 3, 64), Scheme("word", 1, 64)
+GRAMS, WORDS = Scheme("word", 3, 64, "tf"), Scheme("word", 1, 64, "tf")
 _WIDTH = 80
 
 
