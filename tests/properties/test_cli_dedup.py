@@ -91,7 +91,7 @@ class TestKept:
         ("options", "scheme"),
         [
             ("--unit char --ngram 3", Scheme("char", 3)),
-            ("--bits 64 --weight set", Scheme(bits=64, weight="set")),
+            ("--bits 64 --weight tf", Scheme(bits=64, weight="tf")),
             ("--hash blake2b --raw", Scheme(hash="blake2b", normalize=False)),
             ("--weight idf", fit_idf(TEXTS, Scheme())),
             ("--mask uuid,date", Scheme(mask=("date", "uuid"))),
@@ -310,7 +310,7 @@ class TestIndex:
         run("dedup", "pages.jsonl", "-o", "kept.jsonl", "--k", "9", "--index", "seen.index")
         before = files()
         ran = run("dedup", "pages.jsonl", "-o", "other.jsonl", "--k", "9", "--index", "seen.index", "--bits", "64")
-        refused(ran, "seen.index", "word2-128-tf-xxh64-nfkc14", "word2-64-tf-xxh64-nfkc14")
+        refused(ran, "seen.index", "word2-128-set-xxh64-nfkc14", "word2-64-set-xxh64-nfkc14")
         assert files() == before
 
     def test_that_is_none(self, run: Run) -> None:

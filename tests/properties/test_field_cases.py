@@ -590,7 +590,7 @@ class TestLongDocuments:
         texts = [zipf(20_000, seed) for seed in range(12)]
         means = []
         for ngram in (1, 3):
-            column = fingerprint(texts, Scheme("word", ngram, 64))
+            column = fingerprint(texts, Scheme("word", ngram, 64, "tf"))
             means.append(all_pairs(column.words, 64).distance.mean())
         assert means[1] > means[0] + 5
 

@@ -197,7 +197,7 @@ def test_equal_words(language: str, left: str, right: str) -> None:
 @pytest.mark.parametrize(("language", "different"), DIFFERENT, ids=ascii)
 def test_different_words(language: str, different: str) -> None:
     assert language in LANGUAGES
-    for scheme in (WORD, Scheme(), Scheme("char", 1, 64)):
+    for scheme in (WORD, Scheme(), Scheme("char", 1, 64, "tf")):
         for left, right in combinations(different.split(" "), 2):
             assert distance(fingerprint(left, scheme), fingerprint(right, scheme)) > 0
 
@@ -248,7 +248,7 @@ def test_one_change_moves_a_long_text_less(language: str, ngram: int) -> None:
 
 # Of 256 bits: at least so far apart are any two of the sixteen pages; at most so far from its page is a copy with one
 # sentence replaced by one of the other page in the language; and so much farther from any other page.
-FAR = {1: (30, 42, 12), 2: (95, 48, 40), 3: (105, 55, 45)}
+FAR = {1: (80, 48, 38), 2: (104, 49, 50), 3: (105, 55, 56)}
 
 
 @pytest.mark.parametrize("ngram", FAR)

@@ -269,7 +269,7 @@ def test_patterns_take_characters_of_several_bytes_whole() -> None:
 class TestScheme:
     def test_the_id(self) -> None:
         scheme = Scheme(mask=("uuid", "date"))
-        assert scheme.id == "word2-128-tf-xxh64-nfkc14-mask1.date.uuid"
+        assert scheme.id == "word2-128-set-xxh64-nfkc14-mask1.date.uuid"
         assert scheme.mask == ("date", "uuid")
         assert Scheme.from_id(scheme.id) == scheme == Scheme(mask=iter(["date", "uuid", "date"]))  # type: ignore[arg-type]
         assert len({scheme, Scheme(), Scheme(mask=("date",))}) == 3

@@ -47,7 +47,8 @@ class TestIds:
     def test_ids_are_these(self) -> None:
         """An id stands in files: it never changes for the same values."""
         assert ARTICLE.id == "word1-64-tf-blake2b-raw"
-        assert Scheme("word", 3, 64).id == "word3-64-tf-xxh64-nfkc14"
+        assert Scheme().id == "word2-128-set-xxh64-nfkc14"
+        assert Scheme("word", 3, 64, "tf").id == "word3-64-tf-xxh64-nfkc14"
         assert Scheme("char", 5, 256, "set", "blake2b").id == "char5-256-set-blake2b-nfkc14"
         assert Scheme(weight="idf", ngram=2, bits=128).id == "word2-128-idf.unfitted-xxh64-nfkc14"
         given_table = replace(Scheme("word", 1, 64, "idf"), idf=table([1, 2], [3, 4], 5))
