@@ -1,8 +1,9 @@
 """Site templates: what stands on many pages of a site, learned from texts alone, and cut out of them.
 
 A template is made of passages: runs of n words within a line, and lines of fewer. A passage is common if it stands on
-more than a share of the site's pages; what common passages cover goes, and the rest stays as it was written. Words are
-what stands between white space; in scripts without spaces, single characters.
+more than a share of the site's pages, and on more than some copies of one page would; what common passages cover goes,
+and the rest stays as it was written. Words are what stands between white space; in scripts without spaces, single
+characters.
 """
 
 import functools
@@ -19,10 +20,13 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
-SHARE, NGRAM = 0.25, 10
+SHARE, NGRAM = 0.05, 10
+# Menus differ from section to section: docs/templates.md has what a larger share leaves.
 
 LEAST_PAGES = 5
 """A template stands on so many different pages: a page and its usual copies are fewer."""
+# And on more than so many, or on more than half of a site that is smaller than twice that.
+_COPIES = 10
 
 # So many pages of a site, drawn at random, are learned from: the standard error of a share is at most 2.2 %.
 _SAMPLE = 500
@@ -124,7 +128,8 @@ def fit_templates(
         A value for each text that is the same for all texts of a site, such as its host. Without it all texts are of
         one site.
     share
-        A passage is common if it stands on more than this share of a site's pages, and on 5: from 0 to below 1.
+        A passage is common if it stands on more than this share of a site's pages, from 0 to below 1; and on more than
+        10 of them, or, of a site of fewer than 20, on more than half and at least 5.
     ngram
         How many words a passage has, 1 or more. A line of fewer is a passage too.
 
@@ -155,7 +160,8 @@ def fit_templates(
 def _common(pages: list[Hashes], share: float) -> Hashes:
     """The passages that stand on more than a share of pages, ascending."""
     hashes, counts = _different(np.concatenate(pages))
-    return hashes[(counts > share * len(pages)) & (counts >= LEAST_PAGES)]
+    most = max(share * len(pages), min(_COPIES, len(pages) / 2))
+    return hashes[(counts > most) & (counts >= LEAST_PAGES)]
 
 
 def _different(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:
