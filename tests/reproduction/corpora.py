@@ -48,6 +48,8 @@ class Corpus:
     """The thresholds at which main text is better than the whole page."""
     same: Sequence[int] = ()
     """The thresholds at which it is as good."""
+    cut: Sequence[int] = ()
+    """The thresholds at which the page with its template cut out is better."""
     words: bool = False
     """Whether single words give false pairs within the smallest threshold."""
 

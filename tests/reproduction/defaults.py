@@ -1,7 +1,7 @@
 """Measure which features, weight and width tell near-duplicates from other pages: what the default `Scheme` rests on.
 
-``python -m tests.reproduction.defaults`` fetches the corpora and prints the tables of docs/defaults.md. It takes some
-minutes. With jieba installed it measures Chinese words too.
+``python -m tests.reproduction.defaults`` fetches the corpora and prints the tables of docs/defaults.md and the second
+of docs/templates.md. It takes some minutes. With jieba installed it measures Chinese words too.
 """
 
 import importlib
@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from simdup import Scheme, fingerprint, fit_idf, normalize
 from simdup.html import text_from_html
 from simdup.scheme import Hash, Weight
+from simdup.templates import fit_templates
 from tests.reproduction.corpora import CORPORA, DIFFERENT, NEAR, Page, pages_of, truth_of
 
 Rows = NDArray[np.int64]
@@ -49,12 +50,17 @@ COMPARISONS: tuple[tuple[Features, Features], ...] = (
 
 
 CONDITIONS = {
-    "Main text, near from 80 %": (NEAR, True),
-    "Main text, near from 50 %": (0.5, True),
-    "Main text, versions of a page": (DIFFERENT, True),
-    "Whole page, near from 80 %": (NEAR, False),
+    "Main text, near from 80 %": (NEAR, "main"),
+    "Main text, near from 50 %": (0.5, "main"),
+    "Main text, versions of a page": (DIFFERENT, "main"),
+    "Whole page, near from 80 %": (NEAR, "whole"),
 }
-"""From which similarity on pages are near, and whether their main text is fingerprinted."""
+"""From which similarity on pages are near, and what is fingerprinted of them."""
+CUT = {
+    "Whole page without template, near from 80 %": (NEAR, "whole, cut"),
+    "Main text without template, near from 80 %": (NEAR, "main, cut"),
+}
+CUT_FEATURES: tuple[Features, ...] = ((2, "tf"), (2, "set"), (2, "idf"), (3, "tf"), (3, "set"), (3, "idf"))
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,13 @@ class Sample:
     """Random halves of the families, shape (1000, families)."""
 
 
-def sample_of(name: str, pages: Sequence[Page], least: float, main: bool) -> Sample:
+def sample_of(name: str, pages: Sequence[Page], least: float, text: str) -> Sample:
     """Pages with the pairs that share `least` of their shingles; below 0.5 only those of versions of a page."""
     corpus = CORPORA[name]
+    main = text.startswith("main")
     texts = [text_from_html(page.content, main=main) if corpus.html else page.known for page in pages]
+    if text.endswith("cut"):
+        texts = list(fit_templates(texts).remove(texts))
     truth = truth_of(corpus, pages, least)
     has_text = fingerprint(texts, Scheme()).features > 0
     near, different = (pairs[has_text[pairs].all(axis=1)] for pairs in (truth.near, truth.different))
@@ -176,6 +185,13 @@ def one_k(measured: Measured, bits: int) -> str:
     return f"k = {k}: {100 * recall:.1f}" if k >= 0 else "none"
 
 
+def of_html(measured: Measured, bits: int = 128) -> str:
+    """The mean recall of the corpora that are HTML, and that under one threshold."""
+    html = {name: by_width for name, by_width in measured.items() if CORPORA[name].html}
+    mean = np.mean([by_width[bits].recall for by_width in html.values()])
+    return f"{100 * mean:.1f}; {one_k(html, bits)}"
+
+
 def _row(cells: Iterable[object]) -> None:
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
@@ -236,14 +252,28 @@ def main() -> None:
         }
     schemes = [Scheme("word", ngram, weight=weight) for ngram, weight in itertools.product(NGRAMS, WEIGHTS)]
     found = {}
-    for condition, (least, is_main) in CONDITIONS.items():
-        samples = {name: sample_of(name, some, least, is_main) for name, some in pages.items()}
+    for condition, (least, text) in (CONDITIONS | CUT).items():
+        samples = {name: sample_of(name, some, least, text) for name, some in pages.items()}
         samples = {name: sample for name, sample in samples.items() if len(sample.near)}
-        found[condition] = measure_all(condition, samples, schemes)
+        some = [
+            scheme for scheme in schemes if condition in CONDITIONS or (scheme.ngram, scheme.weight) in CUT_FEATURES
+        ]
+        found[condition] = measure_all(condition, samples, some)
         words = cut_by_jieba(samples) if condition == next(iter(CONDITIONS)) else {}
         if words:
             measure_all("Words by jieba", words, [replace(scheme, normalize=False) for scheme in schemes[:6]])
 
+    readings = ["Whole page, near from 80 %", "Main text, near from 80 %", *CUT]
+    _table(
+        "HTML pages, 128 bits: the mean recall in %; with one threshold for all corpora",
+        ["", *readings],
+        (
+            ["{}, {}".format(*features), *(of_html(found[condition][features]) for condition in readings)]
+            for features in CUT_FEATURES
+        ),
+    )
+    for condition in CUT:
+        del found[condition]
     columns = list(itertools.product(found, WIDTHS))
     _table(
         "One threshold for all corpora: the largest without a false pair in any, and the mean recall in %",

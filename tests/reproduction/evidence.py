@@ -1,4 +1,4 @@
-"""What a corpus of real pages shows: recall and false pairs of the whole page, its main text, and its known text."""
+"""What a corpus of real pages shows: recall and false pairs of pages as they are, and without their templates."""
 
 import pathlib
 import textwrap
@@ -8,14 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simdup import Scheme, distance, fingerprint
+from simdup import Scheme, distance, fingerprint, fit_idf
 from simdup.html import text_from_html
+from simdup.templates import fit_templates
 from tests.reproduction.corpora import Corpus, Page, pages_of, truth_of
 from tests.statistics import mean_interval, share_interval
 
 THRESHOLDS = (3, 6, 10)
 GRAMS, WORDS = Scheme("word", 3, 64, "tf"), Scheme("word", 1, 64, "tf")
+IDF = Scheme("word", 3, 64, "idf")
+SCHEMES = {GRAMS: "3-grams", WORDS: "words", IDF: "by idf"}
 _WIDTH = 80
+
+
+Reading = tuple[str, Scheme]
+"""What is taken of a page, and how it is fingerprinted."""
+WHOLE, MAIN, CUT = ("whole", GRAMS), ("main", GRAMS), ("cut", GRAMS)
 
 
 @dataclass(frozen=True)
@@ -41,9 +49,9 @@ class Evidence:
     """Of both pages of each near pair, shape (m, 2)."""
     different_families: NDArray[np.int64]
     """Of both pages of each different pair, shape (m, 2)."""
-    near: dict[tuple[str, Scheme], NDArray[np.int64]]
+    near: dict[Reading, NDArray[np.int64]]
     """For each text and scheme the distances of the near pairs, shape (m,)."""
-    different: dict[tuple[str, Scheme], NDArray[np.int64]]
+    different: dict[Reading, NDArray[np.int64]]
     """And of the different ones."""
 
     def recall(self, text: str, k: int, scheme: Scheme = GRAMS) -> Share:
@@ -60,16 +68,12 @@ class Evidence:
         low, high = share_interval(self.different[text, GRAMS] <= k, self.different_families)
         return low * len(self.different_families), high * len(self.different_families)
 
-    def gain(self, k: int) -> Share:
-        """By how much main text is better than the whole page: by recall, or by fewer false pairs if none are near."""
+    def gain(self, k: int, better_by: Reading = MAIN) -> Share:
+        """By how much a reading is better than the whole page: by recall, or by fewer false pairs if none are near."""
         if len(self.near_families):
-            better, worse, families = self.near["main", GRAMS], self.near["whole", GRAMS], self.near_families
+            better, worse, families = self.near[better_by], self.near[WHOLE], self.near_families
         else:
-            better, worse, families = (
-                self.different["whole", GRAMS],
-                self.different["main", GRAMS],
-                self.different_families,
-            )
+            better, worse, families = self.different[WHOLE], self.different[better_by], self.different_families
         gain = (better <= k).astype(np.float64) - (worse <= k)
         return _percent(float(gain.mean()), mean_interval(gain, families))
 
@@ -83,18 +87,20 @@ class Evidence:
         for text, scheme in self.near:
             shares = (str(self.recall(text, k, scheme)) if near else "" for k in THRESHOLDS)
             false = ", ".join(f"{self.false(text, k, scheme):,}" for k in THRESHOLDS)
-            yield _row(f"{text:6} {'3-grams' if scheme == GRAMS else 'words'}", shares, false)
+            yield _row(f"{text:6} {SCHEMES[scheme]}", shares, false)
         if self.corpus.html:
-            yield _row("main - whole", (str(self.gain(k)) for k in THRESHOLDS), "of 3-grams")
+            for reading in (MAIN, CUT):
+                yield _row(f"{reading[0]} - whole", (str(self.gain(k, reading)) for k in THRESHOLDS), "of 3-grams")
         yield ""
 
 
 def where_it_helps(measured: Sequence[Evidence], k: int = THRESHOLDS[0]) -> Iterator[str]:
-    """Say for which corpora main text is better than the whole page, and for which that was not shown."""
+    """Say for which corpora a text without template is better than the whole page, and for which that was not shown."""
     pages = [evidence for evidence in measured if evidence.corpus.html]
-    for helps, sentence in ((True, "Main text is better than the whole page"), (False, "Not shown to be better")):
-        names = ", ".join(found.corpus.name for found in pages if (found.gain(k).low > 0) == helps)
-        yield from _wrapped(f"{sentence} at k = {k}: {names or 'nowhere'}.")
+    for reading, what in ((MAIN, "Main text"), (CUT, "The page with its template cut out")):
+        for helps, sentence in ((True, "is better than the whole page"), (False, "was not shown to be better")):
+            names = ", ".join(found.corpus.name for found in pages if (found.gain(k, reading).low > 0) == helps)
+            yield from _wrapped(f"{what} {sentence} at k = {k}: {names or 'nowhere'}.")
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
@@ -116,9 +122,10 @@ def evidence_of(corpus: Corpus, scratch: pathlib.Path) -> Evidence:
     _, family = np.unique([page.path for page in pages], return_inverse=True)
     near, different = {}, {}
     for text, texts in readings(corpus, pages).items():
-        for scheme in (GRAMS, WORDS):
-            near[text, scheme] = _distances(texts, scheme, truth.near)
-            different[text, scheme] = _distances(texts, scheme, truth.different)
+        for scheme in (GRAMS, WORDS, IDF) if text == "whole" else (GRAMS, WORDS):
+            fitted = fit_idf(texts, scheme) if scheme == IDF else scheme
+            near[text, scheme] = _distances(texts, fitted, truth.near)
+            different[text, scheme] = _distances(texts, fitted, truth.different)
     archives = sorted({page.archive for page in pages})
     return Evidence(corpus, archives, family[truth.near], family[truth.different], near, different)
 
@@ -127,7 +134,9 @@ def readings(corpus: Corpus, pages: Sequence[Page]) -> dict[str, list[str]]:
     """The texts of the pages, read in each way that there is."""
     texts = {}
     if corpus.html:
-        texts["whole"] = [text_from_html(page.content, main=False) for page in pages]
+        sites = [page.path.rpartition("/")[0] if corpus.articles else "" for page in pages]
+        whole = texts["whole"] = [text_from_html(page.content, main=False) for page in pages]
+        texts["cut"] = list(fit_templates(whole, sites).remove(whole, sites))
         texts["main"] = [text_from_html(page.content) for page in pages]
     if not corpus.articles:
         texts["known"] = [page.known for page in pages]
