@@ -48,8 +48,10 @@ class Corpus:
     """The thresholds at which main text is better than the whole page."""
     same: Sequence[int] = ()
     """The thresholds at which it is as good."""
-    cut: Sequence[int] = ()
-    """The thresholds at which the page with its template cut out is better."""
+    better: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The thresholds at which the whole page is worse than with its template cut out, or by idf."""
+    worse: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """And those at which it is better."""
     words: bool = False
     """Whether single words give false pairs within the smallest threshold."""
 

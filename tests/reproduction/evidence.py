@@ -23,7 +23,7 @@ _WIDTH = 80
 
 Reading = tuple[str, Scheme]
 """What is taken of a page, and how it is fingerprinted."""
-WHOLE, MAIN, CUT = ("whole", GRAMS), ("main", GRAMS), ("cut", GRAMS)
+WHOLE, MAIN, CUT, WHOLE_BY_IDF = ("whole", GRAMS), ("main", GRAMS), ("cut", GRAMS), ("whole", IDF)
 
 
 @dataclass(frozen=True)

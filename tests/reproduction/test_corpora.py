@@ -1,4 +1,4 @@
-"""Real pages: what main text is good for, and where it changes nothing.
+"""Real pages: what main text, cut templates and idf are good for, and where they change nothing.
 
 The pages are fetched, so these tests are asked for: ``pytest tests/reproduction -m corpora``. What was measured stands
 in corpora.toml. The pages of Debian move with its point releases, and of the larger corpora a part is drawn; hence a
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.reproduction.corpora import CORPORA
-from tests.reproduction.evidence import GRAMS, THRESHOLDS, WORDS, Evidence
+from tests.reproduction.evidence import CUT, GRAMS, THRESHOLDS, WHOLE_BY_IDF, WORDS, Evidence
 
 pytestmark = pytest.mark.corpora
 
@@ -49,6 +49,31 @@ def test_main_text_changes_nothing(name: str, k: int, evidence: Callable[[str], 
     """Where the template is tiny, or k generous: the difference on the same pairs is surely small."""
     gain = evidence(name).gain(k)
     assert -SAME < gain.low <= gain.high < SAME, f"{gain} points"
+
+
+READINGS = {"cut": CUT, "idf": WHOLE_BY_IDF}
+
+
+@pytest.mark.parametrize(
+    ("name", "reading", "k"),
+    [(name, way, k) for name, corpus in CORPORA.items() for way, ks in corpus.better.items() for k in ks],
+)
+def test_without_template_is_better(name: str, reading: str, k: int, evidence: Callable[[str], Evidence]) -> None:
+    """Cut out, or weighed down by idf: the difference to the whole page, on the same pairs, is surely above zero."""
+    gain = evidence(name).gain(k, READINGS[reading])
+    assert gain.low > 0, f"{gain} points"
+
+
+@pytest.mark.parametrize(
+    ("name", "reading", "k"),
+    [(name, way, k) for name, corpus in CORPORA.items() for way, ks in corpus.worse.items() for k in ks],
+)
+def test_idf_is_worse_where_the_template_is_tiny(
+    name: str, reading: str, k: int, evidence: Callable[[str], Evidence]
+) -> None:
+    """Under one threshold: what changed is rare, and weighs more."""
+    gain = evidence(name).gain(k, READINGS[reading])
+    assert gain.high < 0, f"{gain} points"
 
 
 @pytest.mark.parametrize("name", [name for name, corpus in CORPORA.items() if corpus.words])
