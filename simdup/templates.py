@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
+# Menus differ from section to section: a large share would leave them in.
 SHARE, NGRAM = 0.05, 10
-# Menus differ from section to section: docs/templates.md has what a larger share leaves.
 
 LEAST_PAGES = 5
 """A template stands on so many different pages: a page and its usual copies are fewer."""

@@ -280,7 +280,7 @@ def main() -> None:
         ["", *(f"{condition}, {bits} bits" for condition, bits in columns)],
         (
             ["{}, {}".format(*features), *(one_k(found[condition][features], bits) for condition, bits in columns)]
-            for features in found[condition]
+            for features in itertools.product(NGRAMS, WEIGHTS)
         ),
     )
     _table(
