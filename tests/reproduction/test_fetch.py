@@ -167,9 +167,12 @@ def test_the_list_of_corpora_makes_sense() -> None:
         assert bool(package.main) != bool(package.head)
     assert {name for corpus in CORPORA.values() for name in corpus.packages} == set(PACKAGES)
     for corpus in CORPORA.values():
-        texts = {"known"} if not corpus.html else {"whole", "main"} | (set() if corpus.articles else {"known"})
+        texts = {"known"} if not corpus.html else {"whole", "cut", "main"} | (set() if corpus.articles else {"known"})
         assert set(corpus.false) == texts
         assert set(corpus.recall) == (set() if corpus.articles else texts)
         assert all(len(row) == len(THRESHOLDS) for row in (*corpus.recall.values(), *corpus.false.values()))
         assert set(corpus.helps) | set(corpus.same) <= set(THRESHOLDS)
+        for claims in (corpus.better, corpus.worse):
+            assert set(claims) <= {"cut", "idf"}
+            assert all(set(claimed) <= set(THRESHOLDS) for claimed in claims.values())
         assert not set(corpus.helps) & set(corpus.same)
